@@ -1,8 +1,8 @@
-"""Overtone measures whether a speech language model hears how something is said, and answers to it.
+"""Overtone measures whether a speech language model hears how something is said, and responds to it.
 
-The public interface is what this module names. `run` asks a model and stores its replies, `score` scores stored
-replies, `open_run` reads a run, `compare` compares two, `register` makes a Python object usable by name; `wer`, `bleu`,
-`rouge_l`, `meteor` and `bertscore` score pairs of texts.
+The names in this module are the public interface. `run` asks a model and stores its replies, `score` scores stored
+replies, `open_run` reads a run, `compare` compares two runs, and `register` makes a Python object usable by name.
+`wer`, `bleu`, `rouge_l`, `meteor` and `bertscore` score pairs of texts.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,7 +1,7 @@
-"""The taxonomy: 39 vocal cues in 12 categories and 3 dimensions, after EchoMind, with the strings it uses for them.
+"""The taxonomy: EchoMind's 39 vocal cues in 12 categories and 3 dimensions, and its names for them.
 
-`slug` is our name of a cue everywhere. `labels` are the strings EchoMind's files use (its `spoken_info` and its folder
-names); `option` is our sentence for it in a multiple-choice question and `phrase` our words for it in a prompt.
+`slug` is the name of a cue in Overtone. `labels` are the names in EchoMind's files (`spoken_info` and folder names).
+`option` is our sentence for the cue in a multiple-choice question, and `phrase` our words for it in a prompt.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CATEGORIES: dict[str, str] = {  # category → dimension, in EchoMind's order
     "other": "environment",
 }
 
-UNDERSTANDING: dict[str, str] = {  # the eight voice-understanding tasks → our stem for it
+UNDERSTANDING: dict[str, str] = {  # the eight voice-understanding tasks → our question
     "coarse": "Which of these statements fits the recording best?",
     "gender": "Is the speaker more likely a man or a woman?",
     "age": "Which age group does the speaker most likely belong to?",
@@ -53,7 +53,7 @@ TASK_OF_CATEGORY: dict[str, str] = {
     "other": "background",
 }
 
-REASONING: dict[str, str] = {  # the ten reasoning categories → EchoMind's name for it
+REASONING: dict[str, str] = {  # the ten reasoning categories → EchoMind's name
     "people": "Multiple People Detection",
     "laughter": "Laughter Sentiment Detection",
     "shouting": "Shouting Sentiment Detection",

@@ -168,7 +168,8 @@ def run_html(store: Store, tables: Tables, facts: str) -> str:
 
 def _heard(store: Store) -> list[tuple[Ask, str]]:
     """Return the first answered conversations, else other answered items, whose last turn has a clip."""
-    conversations, others = [], []
+    conversations: list[tuple[Ask, str]] = []
+    others: list[tuple[Ask, str]] = []
     for ask, turn, text, *_ in itertools.islice(store.answered(), SEARCHED):
         if turn == len(ask.item.turns) - 1 and ask.item.turns[turn].clip and not ask.repeat:
             (conversations if ask.item.task == "converse" else others).append((ask, text))

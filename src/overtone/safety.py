@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from overtone.errors import UsageError
 from overtone.paths import user_path
 
-SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|COOKIE|PRIVATE", re.I)  # of an environment variable
+SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|COOKIE|PRIVATE", re.I)  # in environment variables
 INSECURE_VARIABLE = "OVERTONE_INSECURE"
 SECRET_CHARS = 12  # a shorter value is often a word too
 _KEYS = re.compile(r"(?i)(bearer\s+)[^\s\"',}]+|\b(sk-|AIza|hf_|xai-|gsk_|gh[oprsu]_|github_pat_|glpat-)[\w*.\-]{4,}")
@@ -36,7 +36,7 @@ def without_keys(text: str, key: str) -> str:
 
 def is_loopback(host: str) -> bool:
     """Return whether a host is this machine, by its name or address alone, without a DNS lookup."""
-    import ipaddress  # not where every command starts
+    import ipaddress  # here, because it would slow the start of every command
 
     name = host.strip("[]").lower().removesuffix(".")
     if name == "localhost" or name.endswith(".localhost"):
@@ -51,12 +51,12 @@ def read_key(variable: str) -> str:
     """Return the key in the environment, or "" if unset. Raises UsageError if it is not a valid header."""
     key = os.environ.get(variable, "").strip()
     if key and not (key.isascii() and key.isprintable() and " " not in key):
-        raise UsageError(f"the environment variable {variable} holds no usable key: it has spaces or odd characters")
+        raise UsageError(f"the environment variable {variable} is not a valid key: it has spaces or odd characters")
     return key
 
 
 def check_key_route(url: str, who: str) -> None:
-    """Refuse to send a key to another machine over plain http, unless the user has allowed it; `who` begins the error.
+    """Raise UsageError if a key would go to another machine over plain http, unless allowed. `who` begins the error.
 
     Anyone on the network could read the key. Allowed by --insecure, or by OVERTONE_INSECURE=yes.
     """

@@ -40,7 +40,6 @@ def score_run(
     judges: Sequence[Judge] = (),
     reader: Judge | None = None,
     limiters: Limiters | None = None,
-    on_metric: Callable[[str, int], None] | None = None,
     on_judge: Callable[[str, Outcome], None] | None = None,
     on_reader: Callable[[str, Readout], None] | None = None,
 ) -> dict[str, int]:
@@ -59,9 +58,13 @@ def score_run(
         siblings = _siblings(store)
         store.declare(declared)
         for name, metric in chosen.items():
-            given[name] = _guarded(store, metric, again, siblings, declared, named=name in by_name)
-            if on_metric:
-                on_metric(name, given[name])
+            try:
+                given[name] = _score_with(store, metric, again, siblings, declared, named=name in by_name)
+            except OvertoneError:
+                raise
+            except Exception as error:  # noqa: BLE001 - a plug-in may raise anything in applies() and survey()
+                given[name] = 0
+                _warn(store, f"the metric {metric.name} was left out: it raised {raised(error)}")
         if reader is not None:
             from overtone.judges.read_choices import read_run
             from overtone.metrics.choice import SIGNATURE
@@ -171,25 +174,6 @@ def _siblings(store: Store) -> dict[str, dict[str, str]]:
 
 def _has_siblings(item: Item) -> bool:
     return item.task == "converse" and len(item.turns) == 1 and bool(item.references) and item.style in _STYLES
-
-
-def _guarded(
-    store: Store,
-    metric: Metric,
-    again: bool,
-    siblings: Mapping[str, Mapping[str, str]],
-    declared: Declared,
-    *,
-    named: bool,
-) -> int:
-    """Score with one metric. If its code fails outside of single replies, warn and skip the metric."""
-    try:
-        return _score_with(store, metric, again, siblings, declared, named=named)
-    except OvertoneError:
-        raise
-    except Exception as error:  # noqa: BLE001 - a plug-in may raise anything in applies() and survey()
-        _warn(store, f"the metric {metric.name} was left out: it raised {raised(error)}")
-        return 0
 
 
 def _check_declared(store: Store, metric: Metric, scores: Iterable[str], declared: Declared) -> None:

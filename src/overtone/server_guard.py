@@ -172,9 +172,9 @@ def middlewares(guard: Guard) -> list[Any]:
                 answer.headers["Allow"] = error.headers["Allow"]
         except Exception as error:  # noqa: BLE001 - whatever it is, the server goes on
             _log.exception("%s %s failed", request.method, shown(request.path))
-            answer = Problem(500, f"the server failed ({type(error).__name__}); the server's log tells more").response()
+            answer = Problem(500, f"the server failed ({type(error).__name__}); see the server's log").response()
         if request.body_exists and not request.content.at_eof():
-            answer.force_close()  # the rest of a refused body is not waited for
+            answer.force_close()  # do not wait for the rest of a refused body
         return answer
 
     @web.middleware
@@ -205,7 +205,7 @@ class _Connection(web.RequestHandler):
         self._deadline = asyncio.get_running_loop().call_later(HEADER_SECONDS, transport.close)
 
     def has_request(self) -> None:
-        """The headers have come. Between later requests aiohttp's own limit holds."""
+        """Cancel the deadline, because the first headers have arrived. aiohttp limits the time between requests."""
         if self._deadline is not None:
             self._deadline.cancel()
 
@@ -228,7 +228,7 @@ class _Connection(web.RequestHandler):
 
 
 class _Refused(asyncio.Protocol):
-    """One connection too many: it is told so and closed."""
+    """Answers a connection above the limit with an error and closes it."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         body = msgspec.json.encode(Problem(503, "too many connections; try again later", code="overloaded").json())

@@ -29,7 +29,7 @@ _SECRET = re.compile(
 _USER_INFO = re.compile(r"//[^/\s]*@")
 _SECRET_VALUE = re.compile(r"^(sk-|AIza|ghp_|hf_|xai-|Bearer )")
 
-_KEY = re.compile(  # of a vendor by its beginning, or a long run of mixed letters and digits
+_KEY = re.compile(  # a vendor's key by its prefix, or a long sequence of mixed letters and digits
     r"(?<![A-Za-z0-9])(?:(?:sk-|AIza|xai-|gsk_|gh[oprsu]_|github_pat_|glpat-|xox[bp]-)[\w-]{8}|AKIA[A-Z0-9]{16}"
     r"|hf_[A-Za-z0-9]{20}|eyJ[\w-]{10,}\.[\w-]|(?=[A-Za-z]*[0-9])(?=[A-Z0-9]*[a-z])(?=[a-z0-9]*[A-Z])[A-Za-z0-9]{32})"
 )
@@ -90,16 +90,15 @@ def _convert(spec: Spec, key: str, value: str, to: type) -> Any:
     try:
         return to(value)
     except ValueError:
-        raise UsageError(f"{spec}: {key} must be {_article(to)}, not {value!r}") from None
-
-
-def _article(to: type) -> str:
-    return {int: "a whole number", float: "a number"}.get(to, to.__name__)
+        kind = {int: "a whole number", float: "a number"}.get(to, to.__name__)
+        raise UsageError(f"{spec}: {key} must be {kind}, not {value!r}") from None
 
 
 def parse_spec(text: str) -> Spec:
-    """Split at the first `:` and the last `?`; the query is percent-decoded. Secrets are refused, never stored. So is a
-    NUL character, which neither a file's name nor a program's argument can have."""
+    """Parse a SPEC, which is split at the first `:` and the last `?`. The query is percent-decoded.
+
+    Raises UsageError, also for a SPEC that contains a secret, because SPECs are stored.
+    """
     head, mark, query = text.rpartition("?")
     if not mark:
         head, query = text, ""
@@ -112,11 +111,11 @@ def parse_spec(text: str) -> Spec:
             "name that with api_key_env=NAME"
         )
     if "\0" in text:
-        raise UsageError(f"not a SPEC: {_redact(text)!r} holds a NUL character; leave it out")
+        raise UsageError(f"not a SPEC: {_redact(text)!r} contains a NUL character; remove it")
     if not re.fullmatch(r"[a-z][a-z0-9_-]*", kind):
         raise UsageError(f"not a SPEC: {_redact(text)!r}; write kind:name?key=value, e.g. openai:gpt-4o-audio-preview")
     if _USER_INFO.search(name):
-        raise UsageError(f"{_redact(text)!r}: a user name or password has no place in a SPEC; use api_key_env=NAME")
+        raise UsageError(f"{_redact(text)!r}: a SPEC must not contain a user name or password; use api_key_env=NAME")
     if re.search(r"\?\w+=", name):
         raise UsageError(f"{_redact(text)!r} has options after two question marks; write %3F for one inside a value")
     options: dict[str, str] = {}
@@ -124,7 +123,7 @@ def parse_spec(text: str) -> Spec:
         key, eq, value = pair.partition("=")
         key, value = unquote(key), unquote(value)
         if "\0" in key + value:
-            raise UsageError(f"{_redact(text)!r}: {key!r} holds a NUL character (%00); leave it out")
+            raise UsageError(f"{_redact(text)!r}: {key!r} contains a NUL character (%00); remove it")
         if not eq or not key:
             raise UsageError(f"{_redact(text)!r}: {key!r} is not key=value")
         if key in options:
@@ -137,25 +136,25 @@ def parse_spec(text: str) -> Spec:
         if key.endswith("url"):
             check_url(value, f"{kind}:{name}")
         elif _USER_INFO.search(value):
-            raise UsageError(f"{kind}:{name}: {key!r} carries a user name or password; use api_key_env=NAME instead")
+            raise UsageError(f"{kind}:{name}: {key!r} contains a user name or password; use api_key_env=NAME instead")
         options[key] = value
     return Spec(kind, name, options)
 
 
 def check_url(url: str, where: str) -> None:
-    """Refuse a base URL that is not http(s), or that carries user info or a key."""
+    """Raise UsageError for a base URL that is not http(s), or that contains user info or a key."""
     if problem := _url_problem(url):
         raise UsageError(f"{where}: not an http(s) URL: {problem}")
     parts = urlsplit(url)
     if "@" in unquote(unquote(parts.netloc)):
-        raise UsageError(f"{where}: the URL carries a user name or password; use api_key_env=NAME instead")
+        raise UsageError(f"{where}: the URL contains a user name or password; use api_key_env=NAME instead")
     for pair in re.split("[&;]", f"{parts.query}&{parts.fragment}"):
         if _SECRET.search(unquote(pair.partition("=")[0])):
-            raise UsageError(f"{where}: the URL carries a key; use api_key_env=NAME instead")
+            raise UsageError(f"{where}: the URL contains a key; use api_key_env=NAME instead")
 
 
 def _url_problem(url: str) -> str:
-    """What is wrong with a URL, without showing what may be a user name or a password in it; "" where nothing is."""
+    """Return why a URL is invalid, or "". The text does not quote a possible user name or password."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -163,9 +162,9 @@ def _url_problem(url: str) -> str:
     if parts.scheme not in ("http", "https"):
         return "it must begin with http:// or https://"
     if not url.isprintable() or " " in url:
-        return "it has a space or a control character in it"
+        return "it contains a space or a control character"
     if not parts.hostname:
-        return f"it names no host; write {parts.scheme}://HOST:PORT/v1"
+        return f"it has no host; write {parts.scheme}://HOST:PORT/v1"
     try:
         wrong = parts.port == 0
     except ValueError:  # not a number, or too large

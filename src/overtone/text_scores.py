@@ -1,7 +1,7 @@
-"""Metrics of pairs of texts as plain functions: `overtone.wer(references, hypotheses)` and its siblings.
+"""Text metrics as functions: `overtone.wer(references, hypotheses)`, `bleu`, `rouge_l`, `meteor` and `bertscore`.
 
-Each function scores the pairs with the metric that runs use, so the numbers and the signatures are the same. A result
-carries the number of the whole corpus, the parts it is made of, and the score of every pair.
+Each function scores pairs with the metric that runs use, so the numbers and signatures are the same. A result has the
+number of the whole corpus, its components, and the score of every pair.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Texts = str | Sequence[str]
 class TextScore:
     """The score of a corpus of text pairs. `value` is the corpus's number, `mean` the mean over its pairs.
 
-    `scores` holds one `Score` per pair, in order; a pair that cannot be scored has no value and says why.
+    `scores` has one `Score` per pair, in order. A pair that cannot be scored has no value but a reason.
     """
 
     value: float
@@ -91,8 +91,8 @@ class BertScore(TextScore):
 def wer(references: Texts, hypotheses: Texts, *, normalise: bool = True, language: str = "") -> WordErrors:
     """Return the word error rate of transcripts.
 
-    `normalise=False` compares the texts as they are, as jiwer does by default. `language` is a BCP-47 tag; without it
-    the language is guessed from the script of the texts. Raises UsageError when no pair can be scored.
+    `normalise=False` compares the texts without changes, as jiwer does by default. `language` is a BCP-47 tag (default:
+    guessed from the script of the texts). Raises UsageError if no pair can be scored.
     """
     name = "wer" if normalise else "wer_raw"
     scores = _score("wer", "transcribe", references, hypotheses, language)[name]
@@ -105,14 +105,14 @@ def wer(references: Texts, hypotheses: Texts, *, normalise: bool = True, languag
 
 def bleu(references: Texts, hypotheses: Texts, *, language: str = "") -> Bleu:
     """Return BLEU-4 of the hypotheses against one reference each, from 0 to 1."""
-    found = _score("bleu", "converse", references, hypotheses, language)
-    corpus = found["bleu_corpus"]
+    by_name = _score("bleu", "converse", references, hypotheses, language)
+    corpus = by_name["bleu_corpus"]
     _, pairs, signature, scores = _common(corpus)
     ours, theirs = (int(_total(corpus, key)) for key in ("reply_tokens", "reference_tokens"))
     correct, total = ([int(_total(corpus, f"{key}_{n}")) for n in range(1, 5)] for key in ("correct", "total"))
     precisions = tuple(c / t if t else 0.0 for c, t in zip(correct, total, strict=True))
     value = corpus_bleu(ours, theirs, correct, total)
-    mean = _mean([score.value for score in found["bleu"]])
+    mean = _mean([score.value for score in by_name["bleu"]])
     return Bleu(value, mean, pairs, signature, scores, precisions, brevity(ours, theirs), ours, theirs)  # type: ignore[arg-type]
 
 
@@ -130,16 +130,17 @@ def rouge_l(references: Texts, hypotheses: Texts, *, stemmed: bool = False, lang
 
 
 def meteor(references: Texts, hypotheses: Texts) -> Meteor:
-    """Return METEOR of English hypotheses. Without WordNet, raises UsageError with the line that installs it."""
+    """Return METEOR of English hypotheses. Raises UsageError if WordNet is missing."""
     scores = _score("meteor", "converse", references, hypotheses, "en")["meteor"]
     common = _common(scores)
     return Meteor(common[0], *common, int(_total(scores, "matches")), int(_total(scores, "chunks")))
 
 
 def bertscore(references: Texts, hypotheses: Texts, *, language: str = "", **options: str) -> BertScore:
-    """Return BERTScore of the hypotheses, by the embedded MiniLM unless `model=` names another encoder.
+    """Return BERTScore of the hypotheses.
 
-    `options` are those of the metric: `model`, `layer`, `rescale`. Raises UsageError where the encoder is missing.
+    `options` are those of the metric: `model` (default: the embedded MiniLM), `layer`, `rescale`. Raises UsageError if
+    the encoder is missing.
     """
     scores = _score("bertscore", "converse", references, hypotheses, language, **options)["bertscore"]
     common = _common(scores)
@@ -151,7 +152,7 @@ def bertscore(references: Texts, hypotheses: Texts, *, language: str = "", **opt
 def _score(
     module: str, task: str, references: Texts, hypotheses: Texts, language: str, **options: str
 ) -> dict[str, tuple[Score, ...]]:
-    """Score pairs with a metric of runs; returns one score per pair for each name that the metric gives."""
+    """Score pairs with a metric of runs; return the scores of all pairs by the names of the metric's scores."""
     first, second = _texts(references, "references"), _texts(hypotheses, "hypotheses")
     if len(first) != len(second):
         raise UsageError(
@@ -171,15 +172,15 @@ def _pair(number: int, task: str, reference: str, hypothesis: str, language: str
 
 
 def _texts(texts: Texts, what: str) -> list[str]:
-    found = [texts] if isinstance(texts, str) else list(texts)
-    for number, text in enumerate(found):
+    listed = [texts] if isinstance(texts, str) else list(texts)
+    for number, text in enumerate(listed):
         if not isinstance(text, str):
             raise UsageError(f"{what}[{number}] is {type(text).__name__}, not a text")
-    return found
+    return listed
 
 
 def _common(scores: Sequence[Score]) -> tuple[float, int, str, tuple[Score, ...]]:
-    """Return mean, number, signature and scores of the pairs. Raises UsageError where no pair could be scored."""
+    """Return mean, number, signature and scores of the pairs. Raises UsageError if no pair could be scored."""
     if all(score.value is None for score in scores):
         raise UsageError(f"{scores[0].metric}: no pair can be scored: {scores[0].reason}")
     return _mean([score.value for score in scores]), len(scores), scores[0].signature, tuple(scores)

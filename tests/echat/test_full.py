@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from overtone.echat.net import config
-from overtone.echat.net.backbone import open_lm
+from overtone.echat.net.backbone import build, fused
 from overtone.echat.net.encoders import open_encoder
 from overtone.echat.net.model import EChat
 
@@ -19,7 +19,7 @@ def count(module: torch.nn.Module) -> int:
 def full() -> EChat:
     made = config.read("full").model
     with torch.device("meta"):
-        return EChat(made, open_encoder(made.encoder, empty=True), open_lm(made.lm, empty=True))
+        return EChat(made, open_encoder(made.encoder, empty=True), fused(build(made.lm)))
 
 
 def test_the_published_model_has_the_published_sizes(full: EChat) -> None:
@@ -50,7 +50,7 @@ def test_the_mini_and_tiny_presets_stay_small() -> None:
     for name in ("mini", "tiny"):
         made = config.read(name).model
         with torch.device("meta"):
-            model = EChat(made, open_encoder(made.encoder, empty=True), open_lm(made.lm, empty=True))
+            model = EChat(made, open_encoder(made.encoder, empty=True), fused(build(made.lm)))
         sizes[name] = {part: count(getattr(model, part)) for part in ("encoder", "adapter", "speech", "lm")}
     assert sizes["mini"]["encoder"] == 7_681_248
     assert sizes["mini"]["encoder"] + sizes["mini"]["adapter"] < 12.7e6

@@ -356,7 +356,7 @@ def test_a_wrong_spec_is_refused_at_once(spec: str, says: str) -> None:
     ("query", "says"),
     [
         ("python=/nowhere/python", "no Python for the worker at /nowhere/python"),
-        (f"python={sys.executable}&model=./not-there", "no checkpoint at './not-there'"),
+        (f"python={sys.executable}&model=./not-there", "'./not-there' is neither a checkpoint"),
     ],
 )
 async def test_a_wrong_path_is_refused_when_opened(query: str, says: str) -> None:

@@ -22,7 +22,7 @@ from overtone.models import _speech
 from overtone.models._chat import NO_SPEECH
 from overtone.models.http import DEFAULT_TIMEOUT, generation
 from overtone.safety import executable, without_secrets
-from overtone.schema import Message, Reply, Request, Sound, Usage
+from overtone.schema import Reply, Request, Sound, Usage
 from overtone.spec import Spec
 
 MAX_LINE_BYTES = 64 * 2**20
@@ -122,7 +122,10 @@ class Command:
         return _encode(
             {
                 "id": number,
-                "messages": [_message(message) for message in request.messages],
+                "messages": [
+                    {"role": message.role, "parts": [_part(part) for part in message.parts]}
+                    for message in request.messages
+                ],
                 "speech": request.speech and self._speech != "no",
                 "task": request.task,
                 "options": request.options,
@@ -294,10 +297,6 @@ class _Program:
 
 
 load = Command
-
-
-def _message(message: Message) -> dict[str, Any]:
-    return {"role": message.role, "parts": [_part(part) for part in message.parts]}
 
 
 def _part(part: str | Sound) -> dict[str, Any]:

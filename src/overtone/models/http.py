@@ -165,7 +165,8 @@ class Endpoint:
                 if status not in (301, 302, 303, 307, 308) or not self.redirects:
                     if 200 < status < 300:
                         return await self._read(response)
-                    raise self._refusal(status, response.headers, await self._read_start(response))
+                    problem = problem_of(await self._read_start(response))
+                    raise self.refusal(status, problem, retry_after(response.headers), shown(self.url))
                 target = self._redirect(url, status, response.headers.get("Location"))
             if origin(target) != origin(url):
                 headers = self._bare  # also for all later redirects
@@ -221,9 +222,6 @@ class Endpoint:
         """Shorten text to 300 characters on one line, without anything that is or looks like a key."""
         text = without_keys(text, self._secret)
         return text if len(text) <= DETAIL_CHARS else text[: DETAIL_CHARS - 1] + "…"
-
-    def _refusal(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelFailure:
-        return self.refusal(status, problem_of(body), retry_after(headers), shown(self.url))
 
     def refusal(self, status: int, problem: _Problem, wait: float | None = None, where: str = "") -> ModelFailure:
         """Return the failure that an HTTP status means."""

@@ -110,12 +110,33 @@ class WorkerModel:
 
     # ── for subclasses to override ────────────────────────────────────────────────────────────────────────────────────
     def find_program(self) -> Path:
-        """Return the path of the worker program."""
-        return _find_program(self.spec)
+        """Return the path of the worker program. Raises UsageError if it does not exist."""
+        if self.spec.name.endswith(".py"):
+            path = user_path(self.spec.name).resolve()
+            if not path.is_file():
+                raise UsageError(f"{self.spec}: no worker program at {path}")
+            return path
+        name, known = self.spec.name.replace("-", "_"), built_in()
+        if name not in known:
+            raise UsageError(
+                f"{self.spec}: no worker {self.spec.name!r}{suggest(name, known)}; known: {', '.join(known)}, or a "
+                "path ending in .py"
+            )
+        return WORKERS / f"{name}.py"
 
     def find_python(self) -> Path:
-        """Return the path of the interpreter that runs it."""
-        return _find_python(self.spec, self._python)
+        """Return the interpreter: python=, OVERTONE_WORKER_PYTHON, or .venv-worker next to the running environment.
+
+        The working directory is not searched, because its files may be an untrusted download. Raises UsageError.
+        """
+        chosen = self._python or os.environ.get("OVERTONE_WORKER_PYTHON", "")
+        path = user_path(chosen) if chosen else Path(sys.prefix).parent / ".venv-worker/bin/python"
+        if path.is_file() and os.access(path, os.X_OK):
+            return path.absolute()  # not resolved: a virtual environment is found through its own link
+        raise UsageError(
+            f"{self.spec}: no Python for the worker at {path}; make a virtual environment with "
+            f"{WORKERS / 'requirements.txt'} and name its interpreter with python=PATH or OVERTONE_WORKER_PYTHON"
+        )
 
     def environment(self, hub: bool, gpu: str | None) -> dict[str, str]:
         """Return the environment variables of its process."""
@@ -243,7 +264,11 @@ class WorkerModel:
             try:
                 process = await seat.ready(self._start_timeout)
             except StartFailed as error:
-                self._settle(jobs, seat, f"it could not be started again: {error}")
+                seat.deaths += 1
+                for job in jobs:
+                    if not job.answer.done():
+                        detail = f"it could not be started again: {error}"
+                        job.answer.set_exception(ModelFailure("worker_died", detail, retry=True))
             else:
                 await process.submit(jobs, self._timeout)
                 if process.dead:
@@ -261,12 +286,6 @@ class WorkerModel:
                     self._kept_logs = True
                     self._fail_all(self._over)
                 return
-
-    def _settle(self, jobs: list[Job], seat: _Seat, detail: str) -> None:
-        seat.deaths += 1
-        for job in jobs:
-            if not job.answer.done():
-                job.answer.set_exception(ModelFailure("worker_died", detail, retry=True))
 
     async def _gather(self, seat: _Seat) -> list[Job]:
         """Wait for at least one job; return at most a batch, and no more than one message can hold."""
@@ -338,36 +357,6 @@ class _Seat:
 
 
 load = WorkerModel
-
-
-def _find_program(spec: Spec) -> Path:
-    if spec.name.endswith(".py"):
-        path = user_path(spec.name).resolve()
-        if not path.is_file():
-            raise UsageError(f"{spec}: no worker program at {path}")
-        return path
-    name = spec.name.replace("-", "_")
-    if name not in built_in():
-        known = ", ".join(built_in())
-        raise UsageError(
-            f"{spec}: no worker {spec.name!r}{suggest(name, built_in())}; known: {known}, or a path ending in .py"
-        )
-    return WORKERS / f"{name}.py"
-
-
-def _find_python(spec: Spec, given: str) -> Path:
-    """Return the interpreter: python=, OVERTONE_WORKER_PYTHON, or .venv-worker next to the running environment.
-
-    The working directory is not searched, because its files may be an untrusted download.
-    """
-    chosen = given or os.environ.get("OVERTONE_WORKER_PYTHON", "")
-    path = user_path(chosen) if chosen else Path(sys.prefix).parent / ".venv-worker/bin/python"
-    if path.is_file() and os.access(path, os.X_OK):
-        return path.absolute()  # not resolved: a virtual environment is found through its own link
-    raise UsageError(
-        f"{spec}: no Python for the worker at {path}; make a virtual environment with "
-        f"{WORKERS / 'requirements.txt'} and name its interpreter with python=PATH or OVERTONE_WORKER_PYTHON"
-    )
 
 
 def _at_rate(sound: Sound, rate: int) -> bytes:

@@ -92,12 +92,6 @@ def texts_of(item: Item) -> Iterator[str]:
     yield from filter(None, item.references)
 
 
-def load_model(settings: Settings) -> Model:
-    with foreign(f"{settings.model} cannot be loaded"):
-        model: Model = registry.find("models", settings.model.kind).load(settings.model)
-    return model
-
-
 def check_key(spec: Spec) -> None:
     """Raise UsageError if a model's key is not set or must not be sent. Models without a key always pass."""
     check = getattr(registry.find("models", spec.kind), "check_key", None)
@@ -169,7 +163,8 @@ async def execute(settings: Settings, hooks: Hooks | None = None) -> Outcome:
             "use --budget-requests, or name a price file in OVERTONE_PRICES"
         )
     speech = wanted_speech(settings)
-    model = load_model(settings)
+    with foreign(f"{settings.model} cannot be loaded"):
+        model: Model = registry.find("models", settings.model.kind).load(settings.model)
     check_key(settings.model)
     benchmark = load_benchmark(settings)
     with foreign(f"the benchmark {settings.benchmark} cannot be read"):

@@ -159,11 +159,7 @@ def greedy(machine: Machine, x: Tensor, mask: Tensor, limit: int) -> list[list[i
                 rows, done, token, mask, at = rows[left], done[left], token[left], mask[left], at[left]
                 cache.batch_select_indices(left)
         x = model.embed_ids(token[:, None])
-    return [_until(row, end) for row in said.tolist()]
-
-
-def _until(ids: list[int], end: int) -> list[int]:
-    return ids[: ids.index(end)] if end in ids else ids
+    return [ids[: ids.index(end)] if end in ids else ids for ids in said.tolist()]
 
 
 @torch.inference_mode()
@@ -190,9 +186,7 @@ def likelihoods(
         mask[:, :p, :p] = torch.ones(p, p, dtype=torch.bool, device=device).tril() & known[:, None, :]
         mask[:, p:, :p] = known[:, None, :]
         mask[:, p:, p:] = own
-        mask |= torch.eye(
-            p + q, dtype=torch.bool, device=device
-        )  # padding attends to itself; an empty row would give NaN
+        mask |= torch.eye(p + q, dtype=torch.bool, device=device)  # an empty row, as in padding, would give NaN
         at = places(known, p)  # (B, P)
         at = torch.cat((at, at[:, -1:] + 1 + nth), 1)
         with machine.autocast():
@@ -200,8 +194,7 @@ def likelihoods(
             states = machine.model.lm.base_model(
                 inputs_embeds=x, attention_mask=mask[:, None], position_ids=at, use_cache=False
             ).last_hidden_state  # (B, P+Q, d)
-        # The prompt's last state predicts an ending's first token; each later token is predicted by the state before
-        # it.
+        # The prompt's last state predicts an ending's first token; the state before a later token predicts that.
         before = torch.where(nth == 0, p - 1, p - 1 + torch.arange(q, device=device))
         predicting = states[:, before]  # (B, Q, d)
         logs = _log_probabilities(machine, predicting.reshape(b * q, -1), ids.repeat(b)).view(b, q)

@@ -231,8 +231,7 @@ class Stream(IterableDataset):
 
 # ── measuring the lists ───────────────────────────────────────────────────────────────────────────────────────────────
 def survey(corpus: Corpus, runs: Sequence[StageRun], model: ModelConfig, tok: Tokens, workers: int) -> None:
-    """Measure the lists of some stages that have not been measured yet. Raises DataError if there is nothing to train
-    on.
+    """Measure the lists of some stages that have not been measured yet. Raises DataError if there is no record.
 
     If separate processes make batches, three times as many measure all lists together, because starting processes takes
     longer than measuring a short list.

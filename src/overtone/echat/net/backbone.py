@@ -67,13 +67,12 @@ def fused(lm: Any) -> Any:
     return lm
 
 
-def open_lm(config: LMConfig, *, empty: bool = False) -> Any:
-    """Load the language model in float32. With `empty`, return a random model of the configured sizes, for the meta
-    device.
+def open_lm(config: LMConfig) -> Any:
+    """Load the language model in float32.
 
     Raises UsageError if the model differs from the configuration, or if EChat cannot use it.
     """
-    if empty or config.source == "random":
+    if config.source == "random":
         return fused(build(config))
     if config.source == "smollm2":
         model = build(config)

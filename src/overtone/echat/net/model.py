@@ -204,19 +204,15 @@ class EChat(nn.Module):
         nn.init.zeros_(blank.weight)
         nn.init.constant_(blank.bias, math.log(WORDS) + width * rms**2 / 2)
 
-    def checkpointing(self, on: bool = True) -> None:
-        """Switch activation checkpointing: less memory, a third more time."""
-        self.adapter.checkpointing = self.encoder.checkpointing = on
-        if on:
-            self.lm.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
-        else:
-            self.lm.gradient_checkpointing_disable()
+    def checkpointing(self) -> None:
+        """Recompute activations in the backward pass: less memory, a third more time."""
+        self.adapter.checkpointing = self.encoder.checkpointing = True
+        self.lm.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
 
     # input
 
     def encode_audio(self, wave: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """Encode waves (C, samples) and lengths (C,) to the language model's space (C, T, d), and valid lengths
-        (C,)."""
+        """Encode waves (C, samples) with lengths (C,) to the language model's space (C, T, d), with lengths (C,)."""
         if self.listener is not None and self.training:
             return self.listener(wave, lengths)  # type: ignore[no-any-return]
         states, frames = self.encoder(wave, lengths)
