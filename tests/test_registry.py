@@ -72,11 +72,11 @@ def test_a_rubric_is_a_plug_in_by_its_content(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("x = 1", "must say ROOM"),
+        ("x = 1", "must define ROOM"),
         ('ROOM = "metrics"', r"has no function load\(\)"),
         ('ROOM = "findings"', "has no FINDING"),
-        ('ROOM = "attic"', "must say ROOM"),
-        ('ROOM = "rubrics"', "must say ROOM"),
+        ('ROOM = "attic"', "must define ROOM"),
+        ('ROOM = "rubrics"', "must define ROOM"),
     ],
 )
 def test_a_file_that_is_no_plug_in_is_refused(tmp_path: Path, text: str, complaint: str) -> None:

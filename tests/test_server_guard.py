@@ -272,7 +272,7 @@ def test_a_token_comes_from_a_file_or_the_environment(tmp_path: Path) -> None:
     assert read_token(None, {}) == read_token(None, {"OVERTONE_TOKEN": ""}) == ""
     for text in ("", "short", "two words of a token", "t\u00f6ken-with-umlaut-in-it"):
         file.write_text(text)
-        with pytest.raises(UsageError, match="usable token") as error:
+        with pytest.raises(UsageError, match="valid token") as error:
             read_token(file, {})
         assert not text or text not in str(error.value)
     with pytest.raises(UsageError, match="--token-file"):

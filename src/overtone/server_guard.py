@@ -52,8 +52,8 @@ class Problem(Exception):
 
     def json(self) -> dict[str, Any]:
         kind = "invalid_request_error" if self.status < 500 else "server_error"
-        told = {"message": str(self), "type": kind, "param": self.param or None, "code": self.code or None}
-        return {"error": told}
+        error = {"message": str(self), "type": kind, "param": self.param or None, "code": self.code or None}
+        return {"error": error}
 
     def response(self) -> web.Response:
         headers = {}

@@ -1,7 +1,7 @@
-"""What a benchmark is known by: its headline tables as data, the results its authors published, and facts about it.
+"""A benchmark's description as data: its headline tables, the results its authors published, and facts about it.
 
-A file in `benchmarks/` that says `SUITE = Suite(...)` gets its tables, its published results and its line of the
-coverage table shown wherever runs are, and nothing else has to know of it.
+If a file in `benchmarks/` defines `SUITE = Suite(...)`, reports and the coverage table show these for its runs. No
+other code has to change.
 """
 
 from __future__ import annotations
@@ -15,9 +15,12 @@ from overtone.schema import Item
 
 
 class Scored(Struct, frozen=True):
-    """One reply as a headline reads it. `values` has its scores by name: a metric's, or a rubric's dimension (the mean
-    of the judges that all replies have); and, as `metric.key`, the numbers of their details that a column asks for.
-    `told` has what a metric noted in words, as `metric.key`."""
+    """One reply with its scores, as a headline reads it.
+
+    `values` has the scores by name: a metric's, or a rubric's dimension (the mean of the judges that all replies have);
+    and, as `metric.key`, the numbers in their details that a column uses. `told` has the texts in a metric's details,
+    as `metric.key`.
+    """
 
     item: Item
     condition: str
@@ -32,7 +35,7 @@ Reduce = Callable[[Groups], float | None]
 
 
 class Column(Struct, frozen=True):
-    """One number of a headline: over which items, of which score, and how replies become a number."""
+    """One number of a headline: which items and score it covers, and how replies are combined."""
 
     key: str
     label: str
@@ -58,7 +61,7 @@ class Column(Struct, frozen=True):
     ends: tuple[float, float] | None = None  # of what is shown, where neither its rubric nor its metric tells them
 
     def value(self, reply: Scored) -> float | None:
-        """What one reply counts, where the column is a mean of such."""
+        """Return the value of one reply, for a column that is a mean over replies."""
         if self.read is not None:
             return self.read(reply)
         if not self.balance:
@@ -72,13 +75,13 @@ class Column(Struct, frozen=True):
         return named and (self.where is None or self.where(item))
 
     def counted(self, replies: Sequence[Scored]) -> list[Scored]:
-        """Those of a row's replies that the number is over."""
+        """Return those of a row's replies that the number covers."""
         found = [reply for reply in replies if self.counts(reply.item)]
         return found if self.among is None else self.among(found)
 
 
 class Headline(Struct, frozen=True):
-    """A table: one line for each condition, and for each value of `rows`, a field of an item, where it is named."""
+    """A table with one line per condition and, if `rows` names a field of an item, per value of that field."""
 
     key: str
     title: str
@@ -89,8 +92,10 @@ class Headline(Struct, frozen=True):
 
 
 class Published(Struct, frozen=True):
-    """Results as printed: for each model its values in the order of `columns` (key → label), None where a dash stands.
-    `comparable` is empty where a run of ours may stand beside them, or says why not."""
+    """Published results: each model's values in the order of `columns` (key → label), None for a dash.
+
+    `comparable` is empty if our runs may be compared with them, or says why not.
+    """
 
     title: str
     source: str

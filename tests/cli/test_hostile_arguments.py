@@ -84,7 +84,7 @@ def test_a_home_folder_that_is_not_there_and_a_name_that_is_too_long_are_errors(
         user_path("~nosuchuser")
     with pytest.raises(UsageError, match="the name is too long for a file"):
         user_path(LONG)
-    with pytest.raises(UsageError, match="cannot hold a NUL character"):
+    with pytest.raises(UsageError, match="cannot contain a NUL character"):
         user_path("a\0b")
     assert user_path("~") == Path.home() and user_path("no/such/file") == Path("no/such/file")
 

@@ -232,8 +232,8 @@ def test_a_table_that_is_wrong_or_hostile_is_refused(clips: Path, cells: dict[st
     [
         ("mine.py", "ROOM = 'metrics'\nraise ValueError('no')", r"mine\.py, line 2: ValueError: no"),
         ("mine.py", "ROOM = 'metrics'\n\ndef load(:", r"mine\.py, line 3: SyntaxError"),
-        ("mine.py", "def load(): ...", "must say ROOM"),
-        ("mine.py", "ROOM = 'tasks'\ndef messages(): ...", "must say ROOM"),
+        ("mine.py", "def load(): ...", "must define ROOM"),
+        ("mine.py", "ROOM = 'tasks'\ndef messages(): ...", "must define ROOM"),
         ("mine.py", "ROOM = 'models'\nload = 3", r"has no function load\(\)"),
         ("wer.py", "ROOM = 'metrics'\ndef load(): ...", "the name of a built-in"),
         ("9lives.py", "ROOM = 'models'\ndef load(): ...", "a letter first"),

@@ -581,7 +581,7 @@ def test_the_command_tells_what_is_wrong(tiny: Path, tmp_path: Path, capsys: pyt
         ([str(tiny), "--max-speech", "155", "--port", "0"], "lower max_tokens or max_speech"),
         ([str(tiny), "--device", "tpu", "--port", "0"], "device must be"),
         ([str(tiny), "--token-file", str(tmp_path / "nowhere")], "--token-file"),
-        ([str(tiny), "--host", "0.0.0.0", "--port", "0", "--device", "tpu"], "warning: anybody who can reach 0.0.0.0"),
+        ([str(tiny), "--host", "0.0.0.0", "--port", "0", "--device", "tpu"], "warning: anyone who can reach 0.0.0.0"),
     ):
         assert main(["serve", *arguments]) == 2
         assert wrong in capsys.readouterr().err

@@ -104,9 +104,9 @@ def test_a_wrong_run_file_says_where_and_what(tmp_path: Path, text: str, complai
         ({"seed": 10**30}, "seed must be between"),
         ({"levels": 1.5}, "not a whole number"),
         ({"prompt": {"a": 1}}, "unknown"),
-        ({"model": None}, "which model"),
-        ({"data": None}, "where are echomind's files"),
-        ({"benchmark": None}, "which benchmark"),
+        ({"model": None}, "no model given"),
+        ({"data": None}, "no folder given for echomind"),
+        ({"benchmark": None}, "no benchmark given"),
     ],
 )
 def test_a_wrong_setting_says_what_and_what_is_known(flags: dict[str, object], complaint: str) -> None:

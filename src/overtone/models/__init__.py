@@ -23,7 +23,7 @@ class Model(Protocol):
         """Start the session or process that it needs. Raises OvertoneError if it is misconfigured."""
 
     async def ask(self, request: Request) -> Reply:
-        """Attempt a request once. Raises ModelFailure if no reply came."""
+        """Send a request once and return the reply. Raises ModelFailure if there is no reply."""
         ...
 
     async def close(self) -> None:

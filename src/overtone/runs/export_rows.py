@@ -26,7 +26,7 @@ _STATES = {ANSWERED: "answered", FAILED: "failed"}
 
 
 def rows(store: Store, condition: str | None = None) -> Iterator[dict[str, Any]]:
-    """Yield a row per ask and turn, with the item, the reply and its scores; of all conditions or of one."""
+    """Yield a row per ask and turn, with the item, the reply and its scores, for all conditions or for one."""
     replies = Beside((reply.ask, reply) for reply in store.replies())
     failures = Beside((failure.ask, failure) for failure in store.failures())
     scores = Beside(store.scores())

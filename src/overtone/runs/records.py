@@ -1,4 +1,4 @@
-"""What a run holds, read from its store: typed records, and an error that says so where a row is no Overtone's."""
+"""Read a run's store as typed records. Invalid rows raise a StoreError."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _detail_decoder = msgspec.json.Decoder(dict[str, float | int | str | None])
 
 
 def _was_asked(body: bytes) -> bool:
-    """Whether the detail of a judge's score tells of a verdict that was asked for."""
+    """Return whether the detail of a judge's score shows that a verdict was requested."""
     detail = _detail_decoder.decode(body) if body else {}
     draws, skipped = detail.get("draws"), detail.get("skipped", 0)
     return isinstance(draws, int) and isinstance(skipped, int) and draws > skipped
@@ -60,7 +60,7 @@ class Ask(Struct, frozen=True):
 
 
 class StoredReply(Struct, frozen=True):
-    """A reply as the store keeps it, under its key. `audio` is the hex name of its sound, or empty."""
+    """A stored reply with its key. `audio` is the hex name of its sound, or empty."""
 
     ask: int
     key: Key
@@ -84,14 +84,14 @@ class Failure(Struct, frozen=True):
 
 
 class Part(Struct, frozen=True):
-    """Some of a run's asks: those of a case, or those named by their ids."""
+    """A selection of a run's asks: those of a case, or those with the given ids."""
 
     case: str | None = None
     asks: Sequence[int] = ()
 
 
 def _of(part: Part | None, column: str) -> tuple[str, Sequence[Any]]:
-    """The condition that `column`, an ask's id, belongs to the part, and the values it is given."""
+    """Return an SQL condition that `column`, an ask's id, belongs to the part, and its parameters."""
     if part is None:
         return "1", ()
     if part.case is not None:
@@ -101,8 +101,7 @@ def _of(part: Part | None, column: str) -> tuple[str, Sequence[Any]]:
 
 
 class Beside(Generic[T]):
-    """Rows of a query beside that of the asks, taken ask by ask. All queries are in the order of asks, so that none of
-    them has to be held in memory. Rows of an ask that is not there are passed over."""
+    """Joins rows to asks, both in the order of asks, without keeping them in memory. Skips rows of missing asks."""
 
     def __init__(self, rows: Iterable[tuple[int, T]]) -> None:
         self._rows = iter(rows)
@@ -118,7 +117,7 @@ class Beside(Generic[T]):
 
 
 class Rows:
-    """The reading half of a store."""
+    """The methods of a store that read."""
 
     def __init__(self, folder: Path, db: sqlite3.Connection) -> None:
         self.folder = folder
@@ -134,7 +133,7 @@ class Rows:
             return dict(select(self.db, tuple[str, str], "SELECT key, value FROM meta"))
 
     def declarations(self) -> dict[str, ScoreInfo]:
-        """What each score is, as the metrics declared when the run was scored; empty where they did not."""
+        """Return the declarations of scores that were stored when the run was scored; empty for older runs."""
         with reading(self.folder):
             rows = select(self.db, tuple[str, bytes], "SELECT score, body FROM declarations ORDER BY score")
             return {score: _info_decoder.decode(body) for score, body in rows}
@@ -154,40 +153,42 @@ class Rows:
             return list(select(self.db, tuple[Finite, str, str], "SELECT at, kind, detail FROM events ORDER BY at"))
 
     def items(self) -> Iterator[Item]:
-        """Every item, in the benchmark's order."""
+        """Yield every item, in the benchmark's order."""
         with reading(self.folder):
             for (body,) in select(self.db, tuple[bytes], "SELECT body FROM items ORDER BY seq"):
                 yield decode_item(body)
 
     def item_count(self, part: Part | None = None) -> int:
-        """How many items have asks."""
+        """Return the number of items that have asks."""
         which, given = _of(part, "id")
         with reading(self.folder):
             ((count,),) = select(self.db, tuple[int], f"SELECT count(DISTINCT item) FROM asks WHERE {which}", given)
         return count
 
     def cases(self) -> list[tuple[str, str]]:
-        """Every case with its cue, in the benchmark's order."""
+        """Return every case with its cue, in the benchmark's order."""
         sql = "SELECT case_id, cue FROM items GROUP BY case_id ORDER BY min(seq)"
         with reading(self.folder):
             return list(select(self.db, tuple[str, str], sql))
 
     def case_of(self, item: str) -> str | None:
-        """The case of an item by the item's id, or None."""
+        """Return the case of the item with this id, or None."""
         with reading(self.folder):
             found = select(self.db, tuple[str], "SELECT case_id FROM items WHERE id = ?", (item,))
             return next((case for (case,) in found), None)
 
     def counts(self, *, wanted_only: bool = False) -> dict[str, int]:
-        """How many asks are pending, answered and failed."""
+        """Return the numbers of pending, answered and failed asks."""
         where = "WHERE wanted" if wanted_only else ""
         with reading(self.folder):
             found = dict(select(self.db, tuple[int, int], f"SELECT state, count(*) FROM asks {where} GROUP BY state"))
         return {name: found.get(state, 0) for state, name in ((0, "pending"), (1, "answered"), (2, "failed"))}
 
     def open_ids(self, *, spread: bool = False) -> array[int]:
-        """The ids of all wanted asks without a full reply: first those never tried, then those that failed, so that
-        items which always fail keep no other from being asked. Within these by id, or spread over the items."""
+        """Return the ids of all wanted asks without a complete reply, by id or spread over levels, tasks and cues.
+
+        Asks that failed come last, so that items which always fail do not block others.
+        """
         sql = "SELECT id, item, state FROM asks WHERE state <> 1 AND wanted ORDER BY state, id"
         with reading(self.folder):
             rows = select(self.db, tuple[int, int, int], sql)
@@ -197,7 +198,7 @@ class Rows:
             return array("q", (row[0] for row in rows))
 
     def _spread(self) -> dict[int, int]:
-        """seq of every wanted item → its place in the spread order."""
+        """Map the seq of every wanted item to its rank in the spread order."""
         sql = (
             "SELECT seq, level, task, category, style, cue, group_id FROM items "
             "WHERE seq IN (SELECT item FROM asks WHERE wanted) ORDER BY seq"
@@ -213,11 +214,11 @@ class Rows:
         return {seqs[index]: rank for rank, index in enumerate(order)}
 
     def open_asks(self, after: int, count: int) -> list[Ask]:
-        """The next wanted asks without a full reply whose id is greater than `after`, in the order of their ids."""
+        """Return the next `count` wanted asks without a complete reply with ids above `after`, in the order of ids."""
         return self.asks_with([ask for ask in sorted(self.open_ids()) if ask > after][:count])
 
     def asks_with(self, ids: Sequence[int]) -> list[Ask]:
-        """The asks with these ids and the replies they have so far, in this order."""
+        """Return the asks with these ids, in this order, with the replies they have so far."""
         found: dict[int, Ask] = {}
         with reading(self.folder):
             rows = select(
@@ -237,15 +238,14 @@ class Rows:
         return [found[ask] for ask in ids]
 
     def replies(self, part: Part | None = None, *, light: bool = False) -> Iterator[StoredReply]:
-        """Every reply in the order of the asks; of a `light` reading those in conversations, refusals and such with
-        notes: of other replies nothing is needed beside their scores."""
+        """Yield every reply in the order of the asks; with `light`, only those that analysis needs besides scores."""
         which, given = _of(part, "r.ask")
         if light:
-            which += " AND (i.task = 'converse' OR r.refused OR r.notes <> x'5b5d')"
+            which += " AND (i.task = 'converse' OR r.refused OR r.notes <> x'5b5d')"  # x'5b5d': no notes
         return self._replies(f"WHERE {which} ORDER BY r.ask, r.turn", given)
 
     def reply(self, key: Key) -> StoredReply | None:
-        """The reply under a key, or None."""
+        """Return the reply with this key, or None."""
         where = "WHERE i.id = ? AND a.condition = ? AND a.repeat = ? AND r.turn = ?"
         return next(self._replies(where, (key.item, key.condition, key.repeat, key.turn)), None)
 
@@ -273,7 +273,7 @@ class Rows:
                 )
 
     def sent(self, ask: int, turn: int) -> list[dict[str, Any]]:
-        """The messages that were sent for a reply, with each sound as its SHA-256."""
+        """Return the messages that were sent for a reply, with each sound as its SHA-256."""
         with reading(self.folder):
             row = self.db.execute("SELECT sent FROM replies WHERE ask = ? AND turn = ?", (ask, turn)).fetchone()
             return msgspec.json.decode(row[0], type=list[dict[str, Any]]) if row else []
@@ -289,7 +289,7 @@ class Rows:
                 yield Failure(row[0], Key(row[1], row[2], row[3], row[4]), row[5], row[6], row[7])
 
     def asks(self, part: Part | None = None) -> Iterator[tuple[Ask, int]]:
-        """Every ask with its state, in the order of their ids."""
+        """Yield every ask with its state, in the order of ids."""
         which, given = _of(part, "a.id")
         sql = (
             "SELECT a.id, i.body, a.condition, a.repeat, a.state FROM asks a JOIN items i ON i.seq = a.item "
@@ -303,7 +303,7 @@ class Rows:
                 yield Ask(row[0], item, row[2], row[3]), row[4]
 
     def answered(self) -> Iterator[tuple[Ask, int, str, str, str, bool]]:
-        """Every answered ask with the reply to each of its turns: turn, text, audio, finish, refused."""
+        """Yield every answered ask with the reply to each of its turns: turn, text, audio, finish, refused."""
         sql = (
             "SELECT a.id, i.body, a.condition, a.repeat, r.turn, r.text, r.audio, r.finish, r.refused FROM asks a "
             "JOIN items i ON i.seq = a.item JOIN replies r ON r.ask = a.id "
@@ -315,20 +315,19 @@ class Rows:
                 yield ask, row[4], row[5], row[6], row[7], bool(row[8])
 
     def audio_path(self, name: str) -> Path:
-        """Where a stored sound lies. A name that is not plain hex is refused, and so is a link that leads out of the
-        folder: a stranger's run may hold anything."""
+        """Return the path of a stored sound. Raises for an invalid name and for a link that leaves the folder."""
         if not SHA.fullmatch(name):
             raise StoreError(f"{self.folder}: {name[:80]!r} is not the name of a stored sound")
         return inside(self.folder / "audio", f"{name[:2]}/{name}.wav")
 
     def clips(self) -> dict[str, tuple[str, int, int, float]]:
-        """path → (sha256, size, mtime in ns, seconds) of every clip the run has used."""
+        """Map the path of every clip that the run has used to its SHA-256, size, mtime in ns and seconds."""
         sql = "SELECT path, sha256, size, mtime_ns, seconds FROM clips"
         with reading(self.folder):
             return {row[0]: row[1:] for row in select(self.db, tuple[str, str, int, int, Finite], sql)}
 
     def scored(self, metric_signature: str) -> set[int]:
-        """Asks that already hold a value with this signature."""
+        """Return the asks that already have a value with this signature."""
         sql = (
             "SELECT s.subject FROM scores s JOIN signatures t ON t.id = s.signature "
             "WHERE t.text = ? AND s.kind = 'reply' AND s.value IS NOT NULL"
@@ -337,8 +336,7 @@ class Rows:
             return {ask for (ask,) in select(self.db, tuple[int], sql, (metric_signature,))}
 
     def silent_judges(self) -> dict[str, bool]:
-        """Return the judges' scores (QUESTION@LABEL) without a value for any reply, and whether the judge was asked
-        at all: where there was nothing to put before it, its silence says nothing about it."""
+        """Return the judges' scores (QUESTION@LABEL) without any value, and whether the judge was asked at all."""
         sql = (
             "SELECT metric FROM scores WHERE kind = 'reply' AND instr(metric, '@') > 0 "
             "GROUP BY metric HAVING count(value) = 0"
@@ -351,14 +349,13 @@ class Rows:
             }
 
     def scored_metrics(self) -> list[str]:
-        """The names of all metrics that scored replies."""
+        """Return the names of all metrics that scored replies."""
         with reading(self.folder):
             sql = "SELECT DISTINCT metric FROM scores WHERE kind = 'reply' ORDER BY metric"
             return [metric for (metric,) in select(self.db, tuple[str], sql)]
 
     def selection(self) -> Selection:
-        """Return which measurement of each metric is shown. All readers of scores use it. It takes a look at every
-        score, so it is made again only after somebody has written to the store."""
+        """Return which measurement of each metric is shown. The result is cached until the store changes."""
         with reading(self.folder):
             state = (id(self.db), self.db.execute("PRAGMA data_version").fetchone()[0], self.db.total_changes)
         if self._selected is None or self._selected[0] != state:
@@ -382,12 +379,12 @@ class Rows:
         return select_measurements(measurements, read_history(self.meta()))
 
     def scores(self, part: Part | None = None, *, every: bool = False) -> Iterator[tuple[int, Score]]:
-        """Read the scores of every ask's last reply: of each metric the selected measurement, or with `every` all that
-        were stored. Equal scores are one object: most replies are scored in a few ways."""
+        """Yield the scores of last replies: each metric's selected measurement, or with `every`, all. Equal scores are
+        one object, which saves memory."""
         return ((ask, score) for ask, _, score in self._scores("s.kind = 'reply'", part, every))
 
     def turn_scores(self, part: Part | None = None, *, every: bool = False) -> Iterator[tuple[int, int, Score]]:
-        """Read the scores of replies to earlier turns than the last, each with its ask and its turn."""
+        """Yield the scores of replies to turns before the last, each with its ask and turn."""
         with reading(self.folder):
             for ask, kind, score in self._scores("s.kind LIKE 'turn %'", part, every):
                 yield ask, int(kind.removeprefix("turn ")), score
@@ -425,8 +422,7 @@ _ScoreRow = tuple[int, str, str, int, float | None, str, bytes]
 
 
 def _selected(rows: Iterable[_ScoreRow], ranks: Mapping[tuple[str, int], int]) -> Iterator[_ScoreRow]:
-    """Keep the rows that have a rank; of rows of one subject and metric, which stand together, the one with a value and
-    the highest rank."""
+    """Yield the row with a value and the highest rank of each subject and metric, whose rows must be adjacent."""
     held: _ScoreRow | None = None
     best = (False, -1)
     for row in rows:

@@ -1,8 +1,8 @@
-"""A run's store: one SQLite file in WAL mode, with the replies' audio in a content-addressed folder beside it.
+"""A run's store: one SQLite file in WAL mode, and a content-addressed folder next to it for the replies' audio.
 
-One writer at a time, any number of readers. A reply is on disk before the engine counts it as done; a process killed at
-any moment leaves at worst a sound nobody refers to, which the next writer sweeps away. With `fsync` this also holds for
-a loss of power: a sound and its folder are synced before the reply that names it is committed.
+There is one writer at a time and any number of readers. A reply is on disk before the engine counts it as done. A
+process that is killed at any moment leaves at worst an unused sound, which the next writer removes. With `fsync`, this
+also holds for a power failure: a sound and its folder are synced before the reply that names it is committed.
 """
 
 from __future__ import annotations
@@ -40,8 +40,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def check_place(folder: Path) -> None:
-    """Refuse a run folder that is something else already: it must be new, empty or a run, also one that was killed
-    before it had its store."""
+    """Raise StoreError unless the folder is new, empty or a run, including one killed before its store was created."""
     try:
         others = {path.name for path in folder.iterdir()} - _FILES
         is_run = (folder / "run.db").exists()
@@ -57,7 +56,7 @@ def check_place(folder: Path) -> None:
 
 
 class Store(Rows):
-    """An open run folder. `Store.create(path)` to write, `Store.read(path)` to look."""
+    """An open run folder. `Store.create(path)` opens it for writing, `Store.read(path)` for reading."""
 
     def __init__(self, folder: Path, db: sqlite3.Connection, lock: IO[str] | None) -> None:
         super().__init__(folder, db)
@@ -75,7 +74,7 @@ class Store(Rows):
 
     @classmethod
     def create(cls, folder: Path, *, fsync: bool = False) -> Store:
-        """Open a run folder for writing, making it if needed. Only one process can: a second gets a clear error."""
+        """Open a run folder for writing, and create it if missing. Raises StoreError if another process writes it."""
         check_plain(folder)
         check_place(folder)
         try:
@@ -107,7 +106,7 @@ class Store(Rows):
 
     @classmethod
     def read(cls, folder: Path) -> Store:
-        """Open a run folder to look at it, also while another process writes it. Nothing in it is changed."""
+        """Open a run folder for reading, also while another process writes it. The folder is not changed."""
         if not (folder / "run.db").is_file():
             raise StoreError(f"{folder} is not a run: it has no run.db; 'overtone run … --out {folder}' makes one")
         return cls(folder, _connected(folder), None)
@@ -171,7 +170,7 @@ class Store(Rows):
                 self.check_present()
 
     def check_present(self) -> None:
-        """Raise StoreError when the folder no longer holds the file that is written: SQLite does not notice that."""
+        """Raise StoreError if the open file was deleted or replaced, which SQLite does not notice."""
         found = _identity(self.folder / "run.db")
         if found is None or found != self._file:
             state = "was deleted or moved" if found is None else "was replaced by another file"
@@ -190,7 +189,7 @@ class Store(Rows):
             self.commit()
 
     def declare(self, declared: Declared) -> None:
-        """Keep what scores are, in place of what was declared before."""
+        """Store the declarations of scores, replacing earlier ones."""
         with clear_errors(self.folder):
             self._begin()
             rows = [(score, _encode(info)) for score, info in declared.items()]
@@ -204,13 +203,13 @@ class Store(Rows):
     # ── items and asks ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def forget_wanted(self) -> None:
-        """Start a new plan: nothing is wanted until `plan` names it again."""
+        """Start a new plan: no ask is wanted until `plan` adds it again."""
         with clear_errors(self.folder):
             self._begin()
             self.db.execute("UPDATE asks SET wanted = 0")
 
     def plan(self, planned: Sequence[tuple[Item, Sequence[str]]], repeats: int) -> None:
-        """Add items with the names of their conditions. An item already there must be the same item."""
+        """Add items with the names of their conditions. Raises StoreError if a stored item has changed."""
         with reading(self.folder):
             self._begin()
             bodies = [(item, _encode(item), conditions) for item, conditions in planned]
@@ -259,7 +258,7 @@ class Store(Rows):
     # ── replies and failures ────────────────────────────────────────────────────────────────────────────────────────
 
     def add_reply(self, ask: Ask, turn: int, reply: Reply, *, sent: bytes, latency: float, attempts: int) -> None:
-        """Keep a reply. It is durable after the next `commit`. The ask is answered with its last turn."""
+        """Store a reply. It is durable after the next `commit`. The last turn marks the ask as answered."""
         with clear_errors(self.folder):
             audio = self._put_audio(reply.audio) if reply.audio else ""
             self._begin()
@@ -315,7 +314,7 @@ class Store(Rows):
         return name
 
     def _sweep(self) -> None:
-        """Remove sounds that a killed process wrote but whose reply it never committed."""
+        """Remove sounds of replies that a killed process did not commit."""
         sql = "SELECT DISTINCT audio FROM replies WHERE audio <> ''"
         with reading(self.folder):
             kept = {name for (name,) in select(self.db, tuple[str], sql)}
@@ -340,9 +339,11 @@ class Store(Rows):
         keep_values: bool = False,
         named: bool = True,
     ) -> None:
-        """Keep scores of replies, each under its ask: of the last reply, or of that to an earlier turn. They take the
-        place of older ones of the same signature; with `keep_values`, one without a value does not replace a value.
-        `named` says whether the user asked for this measurement by name: see `runs.measurement_choice`."""
+        """Store scores by ask: those of the last reply, or of the reply to an earlier turn.
+
+        They replace older scores with the same signature; with `keep_values`, a score without a value does not replace
+        a value. `named` says whether the user requested this measurement by name; see `runs.measurement_choice`.
+        """
         kind = "reply" if turn is None else f"turn {turn}"
         scored = list(scored)
         with clear_errors(self.folder):
@@ -359,7 +360,7 @@ class Store(Rows):
             )
 
     def _record(self, measurements: set[tuple[str, str]], named: bool) -> None:
-        """Write down which measurements were asked for, those of `measurements` last."""
+        """Add measurements to the history of requests."""
         new = sorted(measurements - self._recorded)
         if not new:
             return
@@ -369,7 +370,7 @@ class Store(Rows):
             self.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (ASKED, _encode(history).decode()))
 
     def judge_labels(self) -> list[str]:
-        """The labels of the judges and readers that scored replies."""
+        """Return the labels of the judges and readers that scored replies."""
         with reading(self.folder):
             sql = "SELECT DISTINCT s.metric, t.text FROM scores s JOIN signatures t ON t.id = s.signature"
             rows = list(select(self.db, tuple[str, str], sql))
@@ -378,8 +379,10 @@ class Store(Rows):
         return sorted(judges | readers)
 
     def remove_judge(self, label: str) -> tuple[set[str], int, int]:
-        """Remove the scores of the judge or reader with this label. Returns their signatures, how many scores were
-        removed, and of how many replies."""
+        """Remove the scores of the judge or reader with this label.
+
+        Return their signatures, the number of scores, and the number of replies that had them.
+        """
         theirs = (
             "(instr(metric, '@') > 0 AND substr(metric, instr(metric, '@') + 1) = ?1) "
             "OR signature IN (SELECT id FROM signatures WHERE instr(text, '|reader:' || ?1 || '|') > 0)"
@@ -402,7 +405,7 @@ class Store(Rows):
 
 
 def _connected(folder: Path) -> ReadConnection:
-    """A reader's connection to a run, which shows a store of an older version as one of this version."""
+    """Connect to a run for reading. A store of an older version looks like one of this version."""
     with clear_errors(folder):
         db = connect_reader(folder / "run.db")
         try:
@@ -414,7 +417,7 @@ def _connected(folder: Path) -> ReadConnection:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Which file lies at a path, or None where there is none."""
+    """Return the device and inode of a file, or None if it is missing."""
     try:
         found = path.stat()
     except OSError:

@@ -249,11 +249,11 @@ def _speak(
     size = 64 if machine.device.type == "cuda" else 8
     for first in range(0, len(at), size):
         some = slice(first, first + size)
-        for i, said in zip(
+        for i, decoded in zip(
             at[some], decode.respond(machine.model, machine.tok, asked[some], waves[some], how), strict=True
         ):
-            answers[i].spoken, answers[i].codes = said.text, said.codes
-            if said.cut:
+            answers[i].spoken, answers[i].codes = decoded.text, decoded.codes
+            if decoded.cut:
                 answers[i].cut.append("speech")
 
 

@@ -134,8 +134,8 @@ def greedy(machine: Machine, x: Tensor, mask: Tensor, limit: int) -> list[list[i
     """
     model, end = machine.model, machine.tok.im_end
     b, p, _ = x.shape
-    said = torch.full((b, limit), end, device=machine.device)
-    rows = torch.arange(b, device=machine.device)  # rows of `said` that are still in the batch
+    tokens = torch.full((b, limit), end, device=machine.device)
+    rows = torch.arange(b, device=machine.device)  # rows of `tokens` that are still in the batch
     done = torch.zeros(b, dtype=torch.bool, device=machine.device)
     mask = torch.cat((mask, mask.new_ones(b, limit)), 1)
     at = places(mask, p + limit)
@@ -149,7 +149,7 @@ def greedy(machine: Machine, x: Tensor, mask: Tensor, limit: int) -> list[list[i
             cache = out.past_key_values
             token = model.lm.get_output_embeddings()(out.last_hidden_state[:, -1]).argmax(-1)  # (B,)
         token = token.masked_fill(done, end)
-        said[rows, n] = token
+        tokens[rows, n] = token
         done |= token == end
         if n % _CHECKED == _CHECKED - 1:
             left = (~done).nonzero()[:, 0]
@@ -159,7 +159,7 @@ def greedy(machine: Machine, x: Tensor, mask: Tensor, limit: int) -> list[list[i
                 rows, done, token, mask, at = rows[left], done[left], token[left], mask[left], at[left]
                 cache.batch_select_indices(left)
         x = model.embed_ids(token[:, None])
-    return [ids[: ids.index(end)] if end in ids else ids for ids in said.tolist()]
+    return [ids[: ids.index(end)] if end in ids else ids for ids in tokens.tolist()]
 
 
 @torch.inference_mode()

@@ -271,5 +271,5 @@ def _plain(text: str) -> str:
 def _spoken(out: Tallies, part: str, rows: Sequence[Prediction], listen: Listen) -> None:
     """Count the word errors of spoken replies against their text."""
     for row in rows:
-        said = think.parse(row.spoken).reply or row.spoken  # a thought without an end has no reply
-        _wer(_mean(out, part, "speech_wer", "speech"), row.group, said, listen(row))
+        reply = think.parse(row.spoken).reply or row.spoken  # a thought without an end has no reply
+        _wer(_mean(out, part, "speech_wer", "speech"), row.group, reply, listen(row))

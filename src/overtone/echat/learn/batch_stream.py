@@ -77,11 +77,11 @@ def listed(problems: Sequence[str]) -> str:
 
 def _dialogue(row: TextRecord, path: Path) -> Record:
     """Return a text dialogue as a record without audio. The assistant's last turn is the reply."""
-    said = [message for message in row.messages if message.role != "system"]
-    roles = [message.role for message in said]
-    if len(said) < 2 or roles != ["user", "assistant"] * (len(said) // 2):
+    messages = [message for message in row.messages if message.role != "system"]
+    roles = [message.role for message in messages]
+    if len(messages) < 2 or roles != ["user", "assistant"] * (len(messages) // 2):
         raise DataError(f"{shown(str(path))}: {shown(row.key)}: turns must alternate between user and assistant")
-    pairs = [(said[i].content, said[i + 1].content) for i in range(0, len(said), 2)]
+    pairs = [(messages[i].content, messages[i + 1].content) for i in range(0, len(messages), 2)]
     history = tuple(Turn(question=asked, txt=answer) for asked, answer in pairs[:-1])
     return Record(row.key, pairs[-1][1], question=pairs[-1][0], dataset=path.stem, task="<TEXT2TEXT>", history=history)
 

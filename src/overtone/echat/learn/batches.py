@@ -77,7 +77,7 @@ def collate(
     sequences: Sequence[Laid],
     clips: Sequence[Sequence[int]],  # per sequence: the indices of its clips, in the order of AUDIO
     slots: Sequence[Sequence[int]],  # per clip: the number of adapter outputs
-    said: Sequence[Sequence[Sequence[int]]],  # per clip: the text ids of its words, [] = unknown
+    word_ids: Sequence[Sequence[Sequence[int]]],  # per clip: the text ids of its words, [] = unknown
     labels: Sequence[Sequence[Sequence[int]]] = (),  # per clip: its label indices; () = unknown
     task: str = "",
     index: int = 0,
@@ -92,7 +92,7 @@ def collate(
         ids[i, : len(row)], targets[i, : len(row)], mask[i, : len(row)] = row, row_targets, heard
         holes = holes or not heard.all()
     at = [(i, first) for i, counts in enumerate(slots) for first in _firsts(sequences[i], counts)]
-    words = [text for texts in said for text in texts]
+    words = [text for texts in word_ids for text in texts]
     ctc = np.zeros((len(words), max(map(len, words), default=0)), np.int64)
     for i, text in enumerate(words):
         ctc[i, : len(text)] = text

@@ -307,13 +307,13 @@ def run(settings: Settings, say: Callable[[str], None]) -> bool:
 
     def look(step: int) -> None:
         measured = {part: measure(model, data, laid, step, part) for part, laid in some.items() if laid}
-        said = samples.take(policy, folder, step)
+        replies = samples.take(policy, folder, step)
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / MARGINS).open("ab") as file:
             file.writelines(msgspec.json.encode(one) + b"\n" for one in measured.values())
         losses = {"pairs": measured["held-out"].loss} if "held-out" in measured else {}
         with (folder / LOOKS).open("ab") as file:
-            file.write(msgspec.json.encode(Look(step, losses, said)) + b"\n")
+            file.write(msgspec.json.encode(Look(step, losses, replies)) + b"\n")
         write_report(settings.out)
         for part, one in measured.items():
             say(

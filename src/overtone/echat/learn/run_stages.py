@@ -174,11 +174,11 @@ def _stage(context: RunContext, run: StageRun, kept: EChat | None, before: Path 
         losses = {}
         for name, batch in held.items():
             losses[name] = round(float(model(stream.ready(batch, 0)).loss), 4)
-        said = samples.take(model, folder, step) if world.size == 1 and run.stage.lr.lm else []
+        replies = samples.take(model, folder, step) if world.size == 1 and run.stage.lr.lm else []
         if world.first:
             folder.mkdir(parents=True, exist_ok=True)
             with (folder / LOOKS).open("ab") as file:
-                file.write(msgspec.json.encode(Look(step, losses, said)) + b"\n")
+                file.write(msgspec.json.encode(Look(step, losses, replies)) + b"\n")
             write_report(settings.out)
 
     def tell(row: Row, speed: float) -> None:

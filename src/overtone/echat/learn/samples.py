@@ -55,20 +55,20 @@ class Samples:
             quiet=self.tokens.quiet if self.tokens else None, seed=step,
         )  # fmt: skip
         samples = []
-        for number, (record, said) in enumerate(
+        for number, (record, decoded) in enumerate(
             zip(self.records, decode.respond(model, self.tok, asked, waves, how), strict=True)
         ):
-            thought = split(said.text)[0]
+            thought = split(decoded.text)[0]
             wav, failure = f"said-{step:08d}-{number}.wav", self.mute
             try:
-                emotion = said.thought.reply_emotion if self.answers else record.reply_emotion
-                sound, rate = self._sound(said.codes, emotion or "neutral")
+                emotion = decoded.thought.reply_emotion if self.answers else record.reply_emotion
+                sound, rate = self._sound(decoded.codes, emotion or "neutral")
                 folder.mkdir(parents=True, exist_ok=True)
                 (folder / wav).write_bytes(encode_wav(sound, rate))
             except OvertoneError as error:
                 wav, failure = "", failure or str(error)
             labels = ", ".join(record.labels.known().values())
-            reply = said.thought.reply or said.text if self.answers else record.txt
+            reply = decoded.thought.reply or decoded.text if self.answers else record.txt
             samples.append(Sample(record.key, record.question, labels, thought, reply, wav, record.txt, failure))
         return samples
 

@@ -115,13 +115,13 @@ class Answerer:
         Raises AudioError for unusable audio and TooLong for long requests; check each with `lay_out` first.
         """
         laid = [self.lay_out(asked) for asked in many]
-        said = self._respond(laid, go_on)
+        replies = self._respond(laid, go_on)
         speak = [i for i, prompt in enumerate(laid) if prompt.asked.speech and not prompt.how.speak]
         if speak:  # the text is complete; speak it like any other text
-            given = [self._to_speak(laid[i], said[i]) for i in speak]
+            given = [self._to_speak(laid[i], replies[i]) for i in speak]
             for i, spoken in zip(speak, self._respond(given, _renumbered(go_on, speak)), strict=True):
-                said[i] = msgspec.structs.replace(said[i], codes=spoken.codes, cut=said[i].cut or spoken.cut)
-        return [self._answer(prompt, said[i], sound=go_on(i)) for i, prompt in enumerate(laid)]
+                replies[i] = msgspec.structs.replace(replies[i], codes=spoken.codes, cut=replies[i].cut or spoken.cut)
+        return [self._answer(prompt, replies[i], sound=go_on(i)) for i, prompt in enumerate(laid)]
 
     def stream(self, asked: Asked, go_on: Callable[[], bool] = lambda: True) -> Iterator[Piece]:
         """Stream the answer to one request. If `go_on` returns false, the stream ends.
@@ -253,11 +253,11 @@ class Answerer:
             out |= dict(zip(group, replies, strict=True))
         return [out[i] for i in range(len(laid))]
 
-    def _to_speak(self, prompt: _Prompt, said: DecodedReply) -> _Prompt:
+    def _to_speak(self, prompt: _Prompt, decoded: DecodedReply) -> _Prompt:
         """Return a prompt that speaks the reply."""
-        parsed = think.parse(said.text, prompt.how.thinks)
+        parsed = think.parse(decoded.text, prompt.how.thinks)
         record = Record(
-            key="reply", txt=(parsed.reply if prompt.chat else said.text) or " ", reply_emotion=parsed.reply_emotion
+            key="reply", txt=(parsed.reply if prompt.chat else decoded.text) or " ", reply_emotion=parsed.reply_emotion
         )
         how = msgspec.structs.replace(prompt.how, write=False, speak=True, thinks=False, opening=())
         return _Prompt(prompt.asked, layout.prompt(record, "t2s", self.tok), [], how, True, 0, 0, ())
@@ -269,11 +269,11 @@ class Answerer:
         text = self.tok.decode(ids)
         return DecodedReply(text, think.parse(text), tuple(codes), tuple(ids))
 
-    def _answer(self, prompt: _Prompt, said: DecodedReply, sound: bool = True) -> Answer:
-        text, thought, notes = said.text.strip(), "", list(prompt.notes)
-        parsed = think.parse(said.text, prompt.how.thinks)
+    def _answer(self, prompt: _Prompt, decoded: DecodedReply, sound: bool = True) -> Answer:
+        text, thought, notes = decoded.text.strip(), "", list(prompt.notes)
+        parsed = think.parse(decoded.text, prompt.how.thinks)
         if prompt.chat:
-            text, thought = parsed.reply, think.split(said.text, prompt.how.thinks)[0]
+            text, thought = parsed.reply, think.split(decoded.text, prompt.how.thinks)[0]
             if prompt.how.thinks and parsed.malformed:
                 notes.append(f"malformed: {'; '.join(parsed.malformed)}")
         elif prompt.asked.task == "transcribe":
@@ -281,12 +281,12 @@ class Answerer:
         elif prompt.asked.task == "choose":
             text = _TAGS.sub(lambda tag: f" {tag[1].lower()} ", text).strip()
         emotion = parsed.reply_emotion if prompt.chat else ""
-        wave = self._sound(said.codes, emotion or "neutral") if sound and said.codes else None
-        if prompt.asked.speech and not said.codes:
+        wave = self._sound(decoded.codes, emotion or "neutral") if sound and decoded.codes else None
+        if prompt.asked.speech and not decoded.codes:
             notes.append("nothing was spoken")
         return Answer(
-            text, thought, emotion, wave, said.codes, "length" if said.cut else "stop", prompt.heard,
-            prompt.heard_sound, len(said.text_ids), tuple(notes),
+            text, thought, emotion, wave, decoded.codes, "length" if decoded.cut else "stop", prompt.heard,
+            prompt.heard_sound, len(decoded.text_ids), tuple(notes),
         )  # fmt: skip
 
     def _sound(self, codes: Sequence[int], emotion: str) -> Floats:
@@ -331,13 +331,13 @@ class _TextStream:
         yield from self._emit(self.text, over=True)
 
     def _emit(self, text: str, over: bool) -> Iterator[Piece]:
-        thought, said = think.split(text, self.thinks) if self.chat else ("", text)
-        if said is None and not over:
+        thought, after_thought = think.split(text, self.thinks) if self.chat else ("", text)
+        if after_thought is None and not over:
             return
         if thought and not self.thought:
             self.thought = True
             yield Piece(thought=thought)
-        if self.chat and not over and _FIRST_TAG.fullmatch((said or "").strip()):
+        if self.chat and not over and _FIRST_TAG.fullmatch((after_thought or "").strip()):
             return
         reply = think.parse(text, self.thinks).reply if self.chat else text.strip()
         if len(reply) > self.sent:
