@@ -1,7 +1,7 @@
-"""What passes: every gate's findings together, what is left out because of them, and what forbids a release.
+"""Collect the findings of every gate, what is left out because of them, and what forbids a release.
 
-A script whose target or alternative clip fails is left out whole: its questions are fair only when they are asked about
-both. A neutral or a control clip that fails goes alone.
+If the target or the alternative clip of a script fails, the whole script is left out: its questions are only fair if
+both clips are asked about. A neutral or control clip that fails is left out alone.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["Sifted", "Solver", "questions", "record", "sounds", "texts", "write_
 
 
 class Sifted(Struct, frozen=True):
-    """The state of the sieve."""
+    """The findings so far, and what is left out because of them."""
 
     ran: bool = False
     findings: tuple[Finding, ...] = ()
@@ -50,11 +50,11 @@ class Sifted(Struct, frozen=True):
     told: tuple[telltale.Told, ...] = ()  # how often a reader finds each kind of option
 
     def out(self, case_id: str, style: str) -> bool:
-        """Whether a clip is left out."""
+        """Return whether a clip is left out."""
         return case_id in self.scripts or (case_id, style) in self.clips
 
     def counts(self) -> dict[str, tuple[int, int]]:
-        """Gate → how many it looked at, how many it found wanting."""
+        """Return gate → (number of checked subjects, number of failed subjects)."""
         wrong: dict[str, set[str]] = {gate: set() for gate in self.checked}
         for finding in self.findings:
             wrong.setdefault(finding.gate, set()).add(finding.subject)
@@ -62,8 +62,8 @@ class Sifted(Struct, frozen=True):
 
 
 def texts(part: Collection, reviews: Path | None, seed: int) -> Sifted:
-    """The gates on scripts, before anything is spoken. Only what reviewers accepted is built, where there are reviews:
-    of a set of the package those that come with it."""
+    """Run the gates on scripts, before anything is spoken. If there are reviews, only scripts that the reviewers
+    accepted are built. The package's own sets come with reviews."""
     found = neutral_words.check(part.scripts)
     blocks = [f"{f.subject}: {f.reason}" for f in found if f.subject == "set"]
     checked = {"words": len(part.scripts)}
@@ -88,7 +88,7 @@ def sounds(
     tell: Tell,
     alone_in: frozenset[str] = ALONE,
 ) -> Sifted:
-    """The gates on clips. A clip in a style of `alone_in` is left out alone, any other with all of its group."""
+    """Run the gates on clips. A clip in a style of `alone_in` is left out alone, any other with its whole group."""
     records = [record(job, made, options) for job, made in clips]
     result = audio_gates(records, out, jobs, tell, strength=options.strength, snr=options.snr)
     owner = {r.path: (r.case_id, r.style) for r in records}
@@ -112,8 +112,8 @@ def sounds(
 
 
 def record(job: Job, made: Made, options: Options) -> ClipRecord:
-    """What the gates are told of a clip. Of several cues they measure the last that was laid on, against a twin that
-    has the others; a user's recording carries what its corpus says, and promises nothing."""
+    """Describe a clip for the gates. If a clip has several cues, the last applied one is measured, against a twin that
+    has the others. A user's recording has no cue here, because no recipe promises anything about it."""
     native = job.speaker is None or cast(options.voices).engine(job.speaker).native
     cue = job.cues[-1] if job.cues and not job.file else ""
     return ClipRecord(
@@ -131,7 +131,7 @@ def questions(
     seed: int,
     tell: Tell,
 ) -> Sifted:
-    """The gates on questions. The leak test needs the whole set: solvers learn from it."""
+    """Run the gates on questions. The leak test runs only on the whole set, because solvers learn from it."""
     found = balance.check(part.scripts, asked) if part == whole else []
     blocks = [f"{f.subject}: {f.reason}" for f in found]
     rows: list[text_leak.Row] = []
@@ -161,7 +161,7 @@ def questions(
 
 
 def write_report(out: Path, sifted: Sifted) -> None:
-    """gates.json: what was checked, everything that was left out and why, and the table of the leak test."""
+    """Write gates.json: what was checked, what was left out and why, and the tables of the leak test."""
     write_json(
         out / FILE,
         {

@@ -1,7 +1,7 @@
-"""`overtone build aeq`: utterances that vary in their context or their tone, spoken here, for AEQ-Bench's questions.
+"""`overtone build aeq`: utterances that vary in their context or their tone, for AEQ-Bench's questions.
 
-The texts are the package's own, or come from what a user has (`corpora.py`). In a context group one plain clip serves
-all variants; in a tone group one speaker says the words in every tone. A group is whole or left out.
+The texts are the package's own, or come from the user's corpora (`varied_corpora.py`). In a context group one plain
+clip serves all variants. In a tone group one speaker says the words in every tone. A group is complete or left out.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _OURS = "The texts were written and read again by language models; no person has
 
 
 class Built(Said, frozen=True, kw_only=True):
-    """What a build did, and which groups are in the set."""
+    """The result of a build, with the groups in the set."""
 
     groups: dict[str, tuple[int, int, int]]  # setting → groups that are in, of how many, with how many variants
 
@@ -74,8 +74,8 @@ def build(
     recognise: bool = False,
     progress: Tell | None = None,
 ) -> Built:
-    """Build the package's own groups, or those that a user's MELD or table of tones has, into `out`; or only one
-    setting's, or the first so many of each. `licence` is that of the user's texts and recordings."""
+    """Build the package's own groups, or those of the user's MELD or table of tones, into `out`. `only` selects
+    settings, and `per_setting` the first groups of each. `licence` applies to the user's texts and recordings."""
     options = options or Options()
     if clips is not None and meld is None:
         raise UsageError("--clips are MELD's recordings: give --meld DIR too")
@@ -119,7 +119,7 @@ def build(
 
 
 def plan(options: Options, takes: Mapping[str, int]) -> list[Group]:
-    """Every sound of the package's own groups; `takes` says which are another take."""
+    """Return every sound of the package's own groups; `takes` gives the take of each group."""
     return _planned(_places([_own(group) for group in aeq_texts.read()]), options, takes, {}, "")
 
 
@@ -167,7 +167,7 @@ def _part(found: Sequence[Variation], only: Sequence[str], most: int | None) -> 
 
 
 def _places(found: Sequence[Variation]) -> Iterator[tuple[int, Variation]]:
-    """Each with its place among those of its setting, by which speakers take turns."""
+    """Yield each variation with its index among those of its setting. Speakers take turns by this index."""
     seen: Counter[str] = Counter()
     for variation in found:
         yield seen[variation.setting], variation
@@ -207,7 +207,7 @@ def _is_plain(way: Way) -> bool:
 
 
 def _rows(v: Variation, checked: Sifted) -> Iterator[dict[str, Any]]:
-    """The instances of a group that is in the set."""
+    """Yield the instances of a group, if it is in the set."""
     ways = _kept(v, checked)
     for place, way in enumerate(ways, 1):
         path = _clip(v, way)
@@ -238,7 +238,7 @@ def _kept(v: Variation, checked: Sifted) -> tuple[Way, ...]:
 
 
 def _whole(checked: Sifted, part: Sequence[Variation]) -> Sifted:
-    """Groups of recordings lose what fails, and go where too few variants are left to compare."""
+    """Leave out groups of recordings in which too few variants passed to compare them."""
     thin = [v.id for v in part if v.id not in checked.scripts and len(_kept(v, checked)) < _LEAST[v.setting]]
     found = tuple(Finding(_GATE, name, "too few of its variants pass to compare them; see them above") for name in thin)
     if not thin:

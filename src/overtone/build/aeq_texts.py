@@ -1,8 +1,8 @@
 """The texts of the open set for AEQ-Bench, as their author writes them.
 
-A group is one utterance. In a context group it is said in a neutral voice and the background decides what it asks for;
-in a tone group the background stays and the voice decides. Whoever ignores what varies gives one answer to all.
-No text says whether its speaker is a man or a woman, so any voice may speak it.
+A group is one utterance. In a context group it is said in a neutral voice, and the background decides what the speaker
+needs. In a tone group the background is fixed and the voice decides. A model that ignores the varying part gives the
+same answer to all variants. No text reveals whether its speaker is a man or a woman, so any voice may speak it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ VARIANTS = {"context": (2, 3), "tone": (4, 4)}  # how many a group has: from, to
 
 
 class Variant(Struct, frozen=True, forbid_unknown_fields=True):
-    """What varies, and what to answer then: a context, or a tone; the reference reply, and how it is spoken."""
+    """One context or tone, with the reference reply to it and how that reply is spoken."""
 
     wants: str  # what the speaker needs here: for judges and people, never shown to a model
     reply: str
@@ -45,7 +45,7 @@ class Variant(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def cue(self) -> Cue | None:
-        """The cue that the voice carries; None where it is neutral."""
+        """The cue of the voice, or None if it is neutral."""
         return BY_SLUG.get(self.tone)
 
 
@@ -60,11 +60,11 @@ class Group(Struct, frozen=True, forbid_unknown_fields=True):
     context: str = ""  # of a tone group, the same for all
 
     def context_of(self, variant: Variant) -> str:
-        """The background before this variant's utterance."""
+        """Return the background before this variant's utterance."""
         return variant.context or self.context
 
     def name_of(self, variant: Variant) -> str:
-        """The variant's id: the group's with its place, from 1, or with its tone."""
+        """Return the variant's id: the group's id with the variant's tone, or with its number from 1."""
         return f"{self.id}-{variant.tone or self.variant.index(variant) + 1}"
 
 
@@ -73,7 +73,7 @@ class _File(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read(folder: Path = FOLDER) -> list[Group]:
-    """The groups of a folder's files, in the order of their names; DataError says which group is not whole, and why."""
+    """Read the groups of a folder's files, ordered by file name. Raises DataError that names an invalid group."""
     found: list[Group] = []
     seen: set[str] = set()
     paths = sorted(folder.glob("*.toml"))
@@ -93,7 +93,7 @@ def read(folder: Path = FOLDER) -> list[Group]:
 
 
 def _problem(group: Group) -> str:
-    """What keeps a group from being spoken, or nothing."""
+    """Return what is wrong with a group, or ""."""
     if not re.fullmatch(rf"{group.setting}-\d{{1,6}}", group.id):
         return f"an id is the setting and a number, like {group.setting}-07"
     if not re.fullmatch(r"[a-z]{1,40}", group.topic):

@@ -1,7 +1,7 @@
-"""The builder: scripts in, a benchmark folder in EchoMind's layout out, with gates passed and a manifest of its making.
+"""Build scripts into a benchmark folder in EchoMind's layout, with gates and a manifest.
 
-A clip's bytes depend on its script, its recipe, the seed and this room's code, never on the number of jobs or on what
-was built before; so a second build keeps what is there and a killed one goes on where it stopped.
+A clip's bytes depend on its script, its recipe, the seed and this room's code, never on the number of jobs or on
+earlier builds. So a second build keeps existing clips, and a killed build resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from overtone.version import __version__
 
 
 class Built(Said, frozen=True, kw_only=True):
-    """What a build of scripts did."""
+    """The result of a build of scripts."""
 
     scripts: int
     questions: tuple[Question, ...]
@@ -54,8 +54,8 @@ def build(
     reviews: Path | None = None,
     progress: Tell | None = None,
 ) -> Built:
-    """Build a script set, or a user's file of scripts, into `out`; or only the scripts of some cues, or so many of
-    each cue. Sounds already there and unchanged are kept. `licence` is that of the user's own texts."""
+    """Build a script set, or a user's file of scripts, into `out`. Existing unchanged sounds are kept. `only` selects
+    cues, and `per_cue` the first scripts of each. `licence` applies to a user's own texts."""
     options = options or Options()
     tell: Tell = progress or (lambda *_: None)
     whole = read_collection(named, licence)
@@ -95,10 +95,8 @@ def build(
 
 
 def _with_voices(options: Options, languages: Sequence[str]) -> Options:
-    """Choose espeak-ng's voices of the texts' language where none were named.
-
-    Raises UsageError where a synthesiser is known not to speak the language of a text.
-    """
+    """Choose espeak-ng's voices of the texts' language if no voices were named. Raises UsageError if a synthesiser is
+    known not to speak the language of a text."""
     if options.voices == DEFAULT_VOICES and len(languages) == 1 and languages[0] != DEFAULT:
         return msgspec.structs.replace(options, voices=(espeak.spec_for(languages[0]),))
     for spec, engine in cast(options.voices).engines.items():
@@ -112,8 +110,8 @@ def _with_voices(options: Options, languages: Sequence[str]) -> Options:
 
 
 def _without_unspoken(checked: acceptance.Sifted, part: Collection, groups: Sequence[Group]) -> acceptance.Sifted:
-    """Leave out the clips that nobody spoke, so that no text names them: with one voice per sex there is no second
-    speaker for the control, and a folder of recordings need not have it."""
+    """Leave out clips that were not spoken, so that no text names them. With one voice per sex there is no second
+    speaker for the control, and a folder of recordings may lack it."""
     spoken = {(group.id, job.style) for group in groups for job in group.jobs}
     there = {group.id for group in groups}
     scripts = [s for s in part.scripts if s.id in there]
@@ -122,7 +120,7 @@ def _without_unspoken(checked: acceptance.Sifted, part: Collection, groups: Sequ
 
 
 def _chosen(collection: Collection, only: Sequence[str], per_cue: int | None) -> Collection:
-    """The part that is asked for. Conflicts and dialogues come with the whole set, or with a share of each cue."""
+    """Select the requested part. Conflicts and dialogues belong to the whole set, or to a share of each cue."""
     cues = list(dict.fromkeys(s.cue for s in (*collection.scripts, *collection.conflicts)))
     for slug in only:
         if slug not in cues:

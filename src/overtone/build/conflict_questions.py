@@ -1,7 +1,7 @@
 """Questions about conflicts of words and voice: what the words say, what the voice says, and whether they agree.
 
-They are asked with the same options on the clip whose voice says otherwise and on its twin whose voice agrees; the
-share of voice questions that are answered by the words is how far the text dominates.
+They are asked with the same options on the clip whose voice contradicts the words and on the twin whose voice agrees.
+The share of voice questions that are answered according to the words measures how far the text dominates.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _AGREE = TWO_WAY["consistency"]
 
 
 def conflict(scripts: Sequence[Script], seed: int) -> list[Question]:
-    """Three questions on each of the two clips of every script whose words state a cue (`says`)."""
+    """Return three questions on each of the two clips of every script whose words state a cue (`says`)."""
     ours = [s for s in scripts if s.says]
     fair, orders = Fair(slug for s in ours for slug in (s.says, s.cue)), Orders(seed)
     met = {slug for s in ours for slug in (s.says, s.cue)}

@@ -1,7 +1,7 @@
-"""Which cues a real ear knows: validated or not, by a classifier that has heard only real recordings, or by listeners.
+"""Which cues are validated: recognised by a classifier that has only heard real recordings, or by listeners.
 
 `cue_validation.json` is written by `python -m experiments.realness --write` and holds for the embedded voice and the
-synthesised sounds; another voice, or other sounds, must be measured or rated before its cues count as validated.
+synthesised sounds. With another voice or other sounds, cues must be measured or rated before they count as validated.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _UNMEASURED = "nobody has measured clips of this engine; import listeners' ratin
 
 
 class Status(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Whether a cue is recognised for what it is meant to be, and how that was found."""
+    """Whether a cue is recognised as intended, and how that was measured."""
 
     status: str  # validated | unvalidated
     recall: float | None = None
@@ -45,7 +45,7 @@ class Status(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 
 
 def statuses(engine: str = EMBEDDED) -> dict[str, Status]:
-    """The status of every cue in clips of one engine (a SPEC or its kind); only the embedded one has been measured."""
+    """Return the status of every cue for one engine (a SPEC or its kind). Only the embedded one was measured."""
     if parse_spec(engine).kind != EMBEDDED:
         return {cue.slug: Status("unvalidated", by=_UNMEASURED) for cue in CUES}
     return dict(_measured())
@@ -63,11 +63,11 @@ def _measured() -> Mapping[str, Status]:
 
 
 def from_ratings(path: Path, clips: Mapping[str, str], options: int = 4) -> dict[str, Status]:
-    """Statuses by listeners' answers: a CSV with the columns listener, clip, heard and, if it varied, options.
+    """Return statuses from listeners' answers: a CSV with columns listener, clip, heard and perhaps options.
 
-    `clips` says which cue each clip carries ("" for a neutral one), by the name the file uses. `heard` is a cue's
-    slug or label, or "none". A cue is validated when the share of right answers, clustered by listener, is
-    clear of chance: the mean of 1 ÷ options, `options` where the file does not say. A listener rates a clip once.
+    `clips` maps each clip's name in the file to its cue ("" for a neutral one). `heard` is a cue's slug or label, or
+    "none". A cue is validated if the share of right answers, clustered by listener, is significantly above chance: the
+    mean of 1 ÷ options (default: `options`). A listener rates a clip once.
     """
     right: dict[str, list[float]] = defaultdict(list)
     who: dict[str, list[str]] = defaultdict(list)
@@ -94,7 +94,7 @@ def from_ratings(path: Path, clips: Mapping[str, str], options: int = 4) -> dict
 
 
 def _ratings(path: Path, clips: Mapping[str, str], options: int) -> list[tuple[str, str, str, int]]:
-    """The file's rows, checked one by one; an error names the line."""
+    """Read the rows of the file and check each; an error names the line."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.DictReader(file)

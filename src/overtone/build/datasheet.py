@@ -1,4 +1,4 @@
-"""The datasheet and licence that travel with a built set: what it holds, how it was made, what it may be used for."""
+"""Write the datasheet and licence of a built set: its contents, how it was made, and what it may be used for."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ _CHAIN = "Every clip of a script, the neutral one too, went through the same cha
 
 
 class About(Struct, frozen=True):
-    """What the datasheet of a set of another shape says in words of its own."""
+    """The parts of a datasheet that depend on the kind of set."""
 
     name: str
     why: str
@@ -168,7 +168,7 @@ def _voices(clips: Sequence[Made], options: Options) -> str:
 
 
 def counts_table(clips: Iterable[Made], questions: Iterable[Question]) -> str:
-    """Clips by cue and style, then questions by kind with how often each letter is right, as Markdown."""
+    """Return Markdown tables: clips by cue and style, then questions by kind with the count of right letters."""
     by: Counter[tuple[str, str]] = Counter((m.cue or "(none)", m.style) for m in clips if not m.reply)
     styles = [s for s in (*STYLES, "changed", "steady", "plain") if any(key[1] == s for key in by)]
     lines = ["| cue | " + " | ".join(styles) + " |", "|---|" + "---:|" * len(styles)]

@@ -1,7 +1,7 @@
-"""How words are delivered: a recipe laid on plain speech with the WORLD vocoder and vocal events.
+"""Apply a delivery to plain speech: a recipe with the WORLD vocoder and vocal events.
 
-Every clip goes through the same chain, the neutral one too, with a recipe that changes nothing; so a clip's cue, and
-never the mere trace of a vocoder, is what tells it from its neutral twin. The recipes stand in `recipes.py`.
+Every clip goes through the same chain, including the neutral one, whose recipe changes nothing. So a clip differs from
+its neutral twin only by its cue, and not by the traces of a vocoder. The recipes are in `recipes.py`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Event = Callable[[str, int, Rng, float, float], Sound]
 
 @dataclass(frozen=True, eq=False)
 class Voiced:
-    """Plain speech as WORLD sees it: pitch (0 where there is none), spectral envelope and aperiodicity per frame."""
+    """Plain speech as WORLD represents it: pitch (0 if unvoiced), spectral envelope and aperiodicity per frame."""
 
     f0: Array
     envelope: Array
@@ -57,7 +57,7 @@ class Voiced:
 
     @functools.cached_property
     def stressed(self) -> Array:
-        """Between 0 and 1 per frame: 1 in the middle of a stressed syllable, the louder half of the vowels."""
+        """A value from 0 to 1 per frame: 1 in the middle of a stressed syllable, the louder half of the vowels."""
         smooth = _smoothed(np.where(self.f0 > 0, self.power, self.power.min()), np.hanning(25) / 12)
         tops = np.flatnonzero((smooth[1:-1] > smooth[:-2]) & (smooth[1:-1] >= smooth[2:])) + 1
         out = np.zeros(self.f0.size)
@@ -70,7 +70,8 @@ class Voiced:
 
 
 def analyse(speech: Sound) -> Voiced:
-    """Take plain speech at RATE apart. The costly half of a clip: do it once per voice and script."""
+    """Extract pitch, envelope and noise from plain speech at RATE. This is the expensive half of a clip: do it once per
+    voice and script."""
     pw = _world()
     x = np.ascontiguousarray(_trimmed(speech), dtype=np.float64)
     rough, at = pw.dio(x, RATE, f0_floor=_FLOOR, f0_ceil=_CEIL, frame_period=1000 * _FRAME, speed=4)
@@ -80,7 +81,7 @@ def analyse(speech: Sound) -> Voiced:
 
 
 def _aperiodicity(x: Sound, f0: Array, at: Array, shape: tuple[int, ...]) -> Array:
-    """How noisy each frame is at each frequency; measured in some voiced frames, the others take the nearest."""
+    """Measure the noise of some voiced frames at each frequency; the others use the nearest measured frame."""
     out = np.full(shape, 1 - 1e-12)
     voiced = np.flatnonzero(f0 > 0)
     if voiced.size:
@@ -101,10 +102,8 @@ def deliver(
     dbfs: float = ORDINARY_DBFS,
     event: Event = vocal_events.event,
 ) -> Sound:
-    """Speech at RATE as the recipe has it; `dbfs` is the level of the words before the recipe's gain.
-
-    `scale` is the size of the speaker's throat, for the vocal events, which `event` makes at root mean square 1.
-    """
+    """Return speech at RATE delivered by the recipe; `dbfs` is the level of the words before the recipe's gain. `scale`
+    is the size of the speaker's throat. It shapes the vocal events, which `event` makes at root mean square 1."""
     recipe = _for(recipe, voiced.pitch, scale)
     scale *= recipe.formants if recipe.become else 1.0
     at, held = _timing(voiced, recipe)
@@ -133,7 +132,7 @@ def deliver(
 
 
 def _for(recipe: Recipe, pitch: float, scale: float) -> Recipe:
-    """A recipe that turns the voice into another speaker's, written as factors on this speaker's pitch and throat."""
+    """Convert a recipe that imitates another speaker into factors on this speaker's pitch and throat."""
     if not recipe.become:
         return recipe
     f0 = recipe.f0 * (recipe.hertz / pitch) ** recipe.become
@@ -148,7 +147,7 @@ def _world() -> Any:
 
 
 def _trimmed(x: Sound) -> Sound:
-    """Without the engine's silence at either end, but for 60 ms."""
+    """Remove the engine's silence at either end, except for 60 ms."""
     loud = np.flatnonzero(np.abs(x) > 0.004)
     if not loud.size:
         return x
@@ -157,7 +156,7 @@ def _trimmed(x: Sound) -> Sound:
 
 
 def _timing(voiced: Voiced, recipe: Recipe) -> tuple[Array, NDArray[np.bool_]]:
-    """Where in the plain speech each new frame lies, and which new frames are an added pause."""
+    """Return the position of each new frame in the plain speech, and which new frames are an added pause."""
     power = voiced.power
     gap = power < power.max() + _QUIET_DB
     length = np.where(gap, recipe.pauses, 1.0) / recipe.rate
@@ -177,7 +176,7 @@ def _timing(voiced: Voiced, recipe: Recipe) -> tuple[Array, NDArray[np.bool_]]:
 
 
 def _last(voiced: Voiced) -> Array:
-    """1 over the last 200 ms that have a voice, where speakers slow down."""
+    """Mark the last 200 ms of voiced speech, where speakers slow down, with 1."""
     out = np.zeros(voiced.f0.size)
     spoken = np.flatnonzero(voiced.f0 > 0)
     if spoken.size:
@@ -186,7 +185,7 @@ def _last(voiced: Voiced) -> Array:
 
 
 def _room(power: Array, per_second: float) -> NDArray[np.intp]:
-    """Frames between words where a pause can be put: the longest dips in the level, well apart."""
+    """Find frames between words where a pause fits: the longest dips in the level, well separated."""
     wanted = round(per_second * power.size * _FRAME)
     if wanted < 1:
         return np.zeros(0, np.intp)
@@ -204,7 +203,7 @@ def _room(power: Array, per_second: float) -> NDArray[np.intp]:
 
 
 def _pitch(plain: Voiced, at: Array, recipe: Recipe, rng: Rng) -> Array:
-    """The new pitch curve, 0 where the plain speech has none."""
+    """Return the new pitch curve, 0 where the plain speech is unvoiced."""
     voiced = plain.f0 > 0
     if not voiced.any():
         return np.zeros(at.size)
@@ -230,13 +229,13 @@ def _pitch(plain: Voiced, at: Array, recipe: Recipe, rng: Rng) -> Array:
 
 
 def _smoothed(x: NDArray[Any], window: Array) -> Array:
-    """As long as it was, also where it is shorter than the window."""
+    """Smooth `x` without changing its length, even if it is shorter than the window."""
     edge = len(window) // 2
     return np.asarray(np.convolve(x, window)[edge : edge + len(x)])
 
 
 def _loudness(plain: Voiced, at: Array, held: NDArray[np.bool_], recipe: Recipe, rng: Rng) -> Array:
-    """What is added to each new frame's level, in dB."""
+    """Return the change of each new frame's level in dB."""
     out = np.zeros(at.size)
     if recipe.dynamics != 1 or recipe.stress:
         frames = np.arange(plain.f0.size)
@@ -268,7 +267,7 @@ def _timbre(envelope: Array, recipe: Recipe) -> Array:
 
 
 def _detail(envelope: Array) -> Array:
-    """How each frame's resonances differ from the speaker's usual ones, as a log power; slow slopes are left out."""
+    """Return how each frame's resonances differ from the speaker's mean, as log power without slow slopes."""
     log = np.log(envelope + 1e-16)
     power = log.mean(axis=1)
     spoken = power > power.max() - 8
@@ -279,14 +278,14 @@ def _detail(envelope: Array) -> Array:
 
 
 def _slope(bins: int, pivot: float, db: float) -> Array:
-    """So many dB per octave around a pivot, from 100 Hz to 6 kHz; a negative pivot slopes only below it."""
+    """Return a slope of `db` per octave around a pivot, from 100 Hz to 6 kHz; a negative pivot slopes only below it."""
     hertz = np.clip(np.linspace(0, RATE / 2, bins), 100.0, 6000.0)
     octaves = np.log2(hertz / abs(pivot))
     return np.asarray(db * (np.minimum(octaves, 0) if pivot < 0 else octaves))[None, :]
 
 
 def _with_events(words: Sound, recipe: Recipe, rng: Rng, pitch: float, scale: float, event: Event) -> Sound:
-    """The words with the recipe's events before, in the clearest gap inside, or after them."""
+    """Insert the recipe's events before the words, in the clearest gap inside, or after them."""
     before, after = [np.zeros(int(EDGE * RATE))], [np.zeros(int(EDGE * RATE))]
     reference = level(words)
     for name, place, db in recipe.events:
@@ -303,7 +302,7 @@ def _with_events(words: Sound, recipe: Recipe, rng: Rng, pitch: float, scale: fl
 
 
 def _gap(words: Sound) -> int:
-    """The middle of the longest quiet stretch in the middle half of the words."""
+    """Return the middle of the longest quiet stretch in the middle half of the words."""
     step = int(0.005 * RATE)
     frames = words[: words.size // step * step].reshape(-1, step)
     db = 10 * np.log10(np.mean(frames**2, axis=1) + 1e-12)

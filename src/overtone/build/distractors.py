@@ -1,6 +1,6 @@
-"""How questions are drawn: what may be true of a clip, who is offered as a wrong answer, and which letter is right.
+"""Draw wrong answers and the order of options, balanced over a whole set.
 
-All choices are balanced over a whole set: nobody should be able to guess from options or letters alone.
+Balance ensures that options or letters alone do not reveal the right answer.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ VOICED_RATIO = 0.5  # less voice than this share of the twin's is halfway to a w
 
 
 class Question(Struct, frozen=True):
-    """One question about one clip. `provenance` says for each option under which reading it is right."""
+    """One question about one clip. `provenance` gives for each option the reading under which it is right."""
 
     id: str
     script: Script
@@ -53,7 +53,7 @@ class Question(Struct, frozen=True):
 
 
 class Measured(Protocol):
-    """What is asked of a clip's measures; audio.Measures has it."""
+    """The measures of a clip that are used here; audio.Measures has them."""
 
     @property
     def rate_hz(self) -> float | None: ...
@@ -64,7 +64,7 @@ class Measured(Protocol):
 
 
 def true_of(script: Script, style: str) -> frozenset[str]:
-    """Every cue that may be true of a clip, and so must not stand among its distractors."""
+    """Return every cue that may be true of a clip and therefore must not be one of its distractors."""
     cue = script.cue_in(style)
     facts = {script.sex_in(style)}
     if cue is not None:
@@ -77,15 +77,15 @@ def true_of(script: Script, style: str) -> frozenset[str]:
 
 
 def also_true(slug: str, kind: str = "") -> frozenset[str]:
-    """What an honest listener may also say of a clip with this cue, of this kind where it comes in several."""
+    """Return the other cues that an honest listener may hear in a clip with this cue (and `kind`, if it has one)."""
     return ALSO_TRUE.get(slug, frozenset()) | ALSO_TRUE_OF_KIND.get((slug, kind), frozenset())
 
 
 def arguable(script: Script, style: str, measured: Mapping[str, Measured]) -> frozenset[str]:
-    """Paces and levels that somebody could hear in a clip, going by its measures against its neutral twin's.
+    """Return the paces and levels that a listener could hear in a clip, measured against its neutral twin.
 
-    `measured` goes by `script.file_name(style)`. Nothing is arguable where either clip was not measured, nor in a
-    clip whose cue is around the speaker: its voice is the twin's, and the measures are the scene's.
+    `measured` is keyed by `script.file_name(style)`. Nothing is arguable if either clip was not measured, or if the cue
+    belongs to the environment: then the voice is the twin's voice, and the measures reflect the scene.
     """
     cue = script.cue_in(style)
     mine, twin = measured.get(script.file_name(style)), measured.get(script.file_name("neutral"))
@@ -105,8 +105,8 @@ def arguable(script: Script, style: str, measured: Mapping[str, Measured]) -> fr
 
 
 class Fair:
-    """Picks wrong answers so that the options alone do not tell the right one: each cue is offered as often for every
-    time it is right as any other, and, of two that meet, the one is right as often as the other."""
+    """Pick wrong answers so that the options alone do not reveal the right one. Each cue is offered as a wrong answer
+    in proportion to how often it is right. Of any two cues that meet, each is right as often as the other."""
 
     def __init__(self, right: Iterable[str]) -> None:
         self._right = Counter(right)
@@ -114,14 +114,14 @@ class Fair:
         self._lost: Counter[tuple[str, str]] = Counter()  # (right, wrong) cues, and (right, wrong) categories
 
     def pick(self, right: Sequence[Cue], pool: Sequence[Cue], beside: Sequence[Cue], rng: np.random.Generator) -> Cue:
-        """One of `pool` to be wrong where each of `right` is right on some clip, beside those already chosen; first of
-        all one that could be right among them."""
+        """Choose a wrong answer from `pool` for clips on which `right` are right, next to those already chosen. A cue
+        that does not clash with the others is preferred."""
         pool = [c for c in pool if not any(_clash(c, other) for other in (*right, *beside))] or pool
         mixed = [pool[int(i)] for i in rng.permutation(len(pool))]
         return min(mixed, key=lambda c: self._burden(right, c))
 
     def count(self, right: Sequence[Cue], offered: Sequence[Cue]) -> None:
-        """Note what was offered where each of `right` was right."""
+        """Record that `offered` were wrong answers where each of `right` was right."""
         for cue in right:
             for wrong in (*offered, *(c for c in right if c != cue)):
                 self._offered[wrong.slug] += 1
@@ -129,7 +129,7 @@ class Fair:
                 self._lost[cue.category, wrong.category] += 1
 
     def _burden(self, right: Sequence[Cue], wrong: Cue) -> float:
-        """How much more often than its share a cue was wrong so far, by itself and against the right ones."""
+        """Return how much more often than its share a cue was wrong so far, alone and against the right ones."""
         burden = 10 * self._offered[wrong.slug] / max(self._right[wrong.slug], 0.5)
         for cue in right:
             burden += self._lost[cue.slug, wrong.slug] - self._lost[wrong.slug, cue.slug]
@@ -142,8 +142,7 @@ def _clash(one: Cue, other: Cue) -> bool:
 
 
 class Orders:
-    """Hands out orders of options, for one clip or several: the readings that are right there share the letters
-    evenly, together and each by itself."""
+    """Choose orders of options so that the right readings share the letters evenly, together and individually."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -152,7 +151,7 @@ class Orders:
         self._asked: Counter[str] = Counter()
 
     def next(self, category: str, readings: Sequence[str], right: Sequence[str]) -> tuple[str, ...]:
-        """An order of `readings`, of which those in `right` will each be the right answer on some clip."""
+        """Return an order of `readings`. Each reading in `right` is the right answer on some clip."""
         rng = random_of(self._seed, "order", category, str(self._asked[category]))
         self._asked[category] += 1
         orders = list(itertools.permutations(readings))
@@ -171,6 +170,6 @@ class Orders:
 
 
 def random_of(seed: int, *parts: str) -> np.random.Generator:
-    """Randomness that depends on the seed and on what it is for, and on nothing else."""
+    """Return a random generator that depends only on the seed and on the parts of its name."""
     digest = hashlib.sha256("/".join((str(seed), *parts)).encode()).digest()
     return np.random.default_rng(int.from_bytes(digest[:8], "big"))

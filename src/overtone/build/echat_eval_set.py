@@ -1,8 +1,7 @@
-"""`overtone build echat-eval`: queries with all their labels in one recording, and replies in the emotion they want.
+"""`overtone build echat-eval`: queries with all their labels in one recording, and replies in a fitting emotion.
 
-Labels are laid on one after the other: who speaks, how old, in which emotion, with which sound. The gates hear each
-step against the one before, so that every label is measured by itself; steps lie in `steps/`, and are no part of the
-set.
+Labels are applied one after the other: gender, age, emotion, sound. The gates compare each step with the one before, so
+that every label is measured separately. Steps are stored in `steps/` and are not part of the set.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ _INSTEAD = """takes of people speaking the same queries can be built in with
 
 
 class Built(Said, frozen=True, kw_only=True):
-    """What a build did, and how many items each category has."""
+    """The result of a build, with the number of items per category."""
 
     items: dict[str, tuple[int, int]]  # category → items that are in, of how many
 
@@ -66,7 +65,7 @@ def build(
     gates: bool = True,
     progress: Tell | None = None,
 ) -> Built:
-    """Build the set into `out`; or only some categories, or the first so many sentences of each."""
+    """Build the set into `out`. `only` selects categories, and `per_category` the first sentences of each."""
     options = options or Options()
     for category in only:
         if category not in CATEGORIES:
@@ -101,14 +100,14 @@ def build(
 
 
 def plan(options: Options, takes: Mapping[str, int], queries: Iterable[Query] | None = None) -> list[Group]:
-    """Every sound of the set, or of some queries of it; `takes` says which are another take."""
+    """Return every sound of the set, or of the given queries; `takes` gives the take of each query."""
     players = cast(options.voices)
     wanted = echat_texts.read() if queries is None else queries
     return settled([Group(q.id, "", tuple(_jobs(q, players, takes.get(q.id, 0)))) for q in wanted], options)
 
 
 def _jobs(query: Query, players: Cast, take: int) -> Iterator[Job]:
-    """Each way of saying a query, with the steps that lead to it, every step once; and the replies."""
+    """Yield every rendering of a query with the steps that lead to it, each step once; and the replies."""
     ways = [Spoken(query, said) for said in query.said]
     laid = {one.id: _laid(one) for one in ways}
     # as loud as the open set's scenes, but where the voice may get louder still: anger needs room above
@@ -132,7 +131,7 @@ def _jobs(query: Query, players: Cast, take: int) -> Iterator[Job]:
 
 
 def _laid(one: Spoken) -> tuple[str, ...]:
-    """The cues of an item in the order in which they are laid on."""
+    """Return the cues of an item in the order in which they are applied."""
 
     def place(slug: str) -> tuple[int, int]:
         cue = BY_SLUG[slug]
@@ -142,7 +141,7 @@ def _laid(one: Spoken) -> tuple[str, ...]:
 
 
 def _step(query: Query, speaker: Speaker, cues: Sequence[str]) -> str:
-    """Where a step lies. The same words by one speaker with the same cues are one step, whichever way they lead to."""
+    """Return the path of a step. Renderings with the same words, speaker and cues share a step."""
     return f"steps/{query.category}/{'_'.join((query.id, speaker.sex, *cues))}.wav"
 
 
@@ -158,6 +157,6 @@ def _job(
 
 
 def _plain(record: dict[str, Any]) -> dict[str, Any]:
-    """A record with nothing but what EChat's own have."""
+    """Reduce a record to the keys that EChat's own records have."""
     told = {key: record[key] for key in _RECORD}
     return told | {"extra": {key: value for key, value in record["extra"].items() if key in _EXTRA}}

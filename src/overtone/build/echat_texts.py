@@ -1,7 +1,7 @@
 """The texts of the open set for EChat-eval, as their author writes them.
 
-Every sentence is said in two ways, and each way wants another reply; the words alone decide for neither. Labels are
-EChat's: emotion, age, gender and (sound) event, one of them in a category of its name, two or three in `multi`.
+Every sentence is said in two ways, and each way needs a different reply; the words alone do not decide. Labels are
+EChat's: emotion, age, gender and (sound) event. A category has the label of its name; `multi` has two or three.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ SLUGS = {"old": "elderly"}  # label → our cue where it is another word; neutra
 
 
 class Said(Struct, frozen=True, forbid_unknown_fields=True):
-    """One way to say a query: what is heard besides the words, the reference reply, and how that is spoken."""
+    """One way to say a query: the labels of the voice, the reference reply, and how that reply is spoken."""
 
     reply: str
     reply_emotion: Emotion  # what the voice of a reply should carry
@@ -61,18 +61,18 @@ class Said(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def labels(self) -> dict[str, str]:
-        """Kind → label, of what it is about."""
+        """The labels that are set, by kind."""
         named = {"emotion": self.emotion, "age": self.age, "gender": self.gender, "event": self.event}
         return {kind: label for kind, label in named.items() if label}
 
     @property
     def cues(self) -> tuple[Cue, ...]:
-        """Our cues of its labels, in the order of CATEGORIES; a neutral voice carries none."""
+        """The cues of its labels, in the order of CATEGORIES; a neutral voice has none."""
         return tuple(BY_SLUG[SLUGS.get(label, label)] for label in self.labels.values() if label != "neutral")
 
 
 class Query(Struct, frozen=True, forbid_unknown_fields=True):
-    """A sentence, and the ways it is said."""
+    """A sentence, and the ways in which it is said."""
 
     id: str
     topic: str
@@ -97,7 +97,7 @@ class Spoken(Struct, frozen=True):
 
     @property
     def voice(self) -> str:
-        """The role that speaks it: the query's, or one of the other sex where the label wants that."""
+        """The role that speaks it: the query's, or one of the other sex if the gender label requires that."""
         if not self.said.gender or ROLES[self.query.voice] == self.said.gender:
             return self.query.voice
         same = [[name for name, sex in ROLES.items() if (sex == self.said.gender) == fits] for fits in (True, False)]
@@ -112,8 +112,11 @@ class Spoken(Struct, frozen=True):
         return f"audio_response/{self.query.category}/{self.id}_response.wav"
 
     def record(self) -> dict[str, Any]:
-        """What `echat_eval.json` holds of it: EChat's raw record, with `category` and, in `extra`, what EChat's has
-        not: topic, what the reply's voice should carry (`a_emotion`) and how the reference reply is spoken."""
+        """Return the entry of `echat_eval.json`: EChat's raw record with some additions.
+
+        The additions are `category` and, in `extra`, the topic, the emotion of the reply's voice (`a_emotion`) and how
+        the reference reply is spoken (`style`).
+        """
         keys = {"emotion": "q_emotion", "event": "caption"}
         tags = {keys.get(kind, kind): f"<{TAGS.get(name, name.upper())}>" for kind, name in self.said.labels.items()}
         return {
@@ -139,7 +142,7 @@ class _File(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read(folder: Path = FOLDER) -> tuple[Query, ...]:
-    """The queries of a folder by category; DataError names the query and what is wrong with it."""
+    """Read the queries of a folder, by category. Raises DataError that names an invalid query."""
     found: list[Query] = []
     seen: set[str] = set()
     for path in (folder / f"{category}.toml" for category in CATEGORIES):
@@ -157,12 +160,12 @@ def read(folder: Path = FOLDER) -> tuple[Query, ...]:
 
 
 def spoken(queries: Iterable[Query]) -> Iterator[Spoken]:
-    """Every item of the set."""
+    """Yield every item of the set."""
     return (Spoken(query, said) for query in queries for said in query.said)
 
 
 def _problem(query: Query, category: str) -> str:
-    """What keeps a query from being spoken, or nothing."""
+    """Return what is wrong with a query, or ""."""
     if not re.fullmatch(rf"{category}-\d\d", query.id):
         return f"an id is the category and two digits, like {category}-01"
     if not re.fullmatch(r"[a-z]{1,40}", query.topic):

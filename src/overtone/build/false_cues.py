@@ -1,6 +1,6 @@
 """The false-cue task: the same question on a clip with a cue and on its neutral twin, where "nothing special" is right.
 
-A model that always hears something is right on cued clips by luck; only the pair of both shows what it hears.
+A model that always hears something is right on cued clips by luck. Only the pair shows what it hears.
 """
 
 from __future__ import annotations
@@ -19,8 +19,11 @@ _SIDES: tuple[Style, Style] = ("target", "alternative")
 
 
 def false_cue(scripts: Sequence[Script], seed: int) -> list[Question]:
-    """Two questions for each script with a neutral clip and a cue of voice or surroundings: on one cued clip and on the
-    neutral one. Half of a cue's scripts use the target clip, half the alternative: the words do not tell which."""
+    """Return two questions, on a cued and on the neutral clip, for each script that has both.
+
+    Only cues of voice or surroundings are used. Half of a cue's scripts use the target clip and half the alternative,
+    so that the words do not reveal which.
+    """
     cued = _cued(scripts, seed)
     right = [s.cue if cued[s.id] == "target" else s.alternative for s in scripts if s.id in cued]
     fair, orders = Fair(right), Orders(seed)
@@ -45,7 +48,7 @@ def false_cue(scripts: Sequence[Script], seed: int) -> list[Question]:
 
 
 def _cued(scripts: Sequence[Script], seed: int) -> dict[str, Style]:
-    """Which cued clip each script is asked with: never one of which its other cue may be true as well."""
+    """Choose the cued clip of each script, never one of which the script's other cue may be true as well."""
     by_cue: dict[str, list[Script]] = defaultdict(list)
     for s in scripts:
         if not s.says and "neutral" in s.styles and BY_SLUG[s.cue].dimension != "speaker":
@@ -76,7 +79,7 @@ def _cued(scripts: Sequence[Script], seed: int) -> dict[str, Style]:
 
 
 def _cues(script: Script, style: Style, fair: Fair, seed: int) -> dict[str, Cue]:
-    """The three cues on offer, by reading. What is added is true of no clip of the script."""
+    """Return the three offered cues by reading. Added cues are not true of any clip of the script."""
     found = {"target": BY_SLUG[script.cue], "alternative": BY_SLUG[script.alternative]}
     rng = random_of(seed, PART, script.id)
     taken = true_of(script, "target") | true_of(script, "alternative") | true_of(script, "neutral")

@@ -1,4 +1,4 @@
-"""What may be done with what was built: the licence that its ingredients leave, and whether they go together at all."""
+"""Derive the licence of a built set from its ingredients, or the reasons why they cannot be combined."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class Ingredient(Struct, frozen=True, order=True):
 
 
 class Verdict(Struct, frozen=True):
-    """The licence of the whole, or why there is none: each reason names the ingredients that do not go together."""
+    """The licence of the whole set. If there are conflicts, each names the ingredients that cannot be combined."""
 
     licence: str
     conflicts: tuple[str, ...] = ()
 
 
 def derive(ingredients: Iterable[Ingredient]) -> Verdict:
-    """The licence under which everything made from these may be given away."""
+    """Return the licence under which a set made from these ingredients may be published."""
     parts = sorted(set(ingredients))
     conflicts = [f"{_name(p)}: its licence is not known; state it" for p in parts if not _traits(p.licence)]
     kinds = {p: traits for p in parts if (traits := _traits(p.licence))}
@@ -49,7 +49,7 @@ def derive(ingredients: Iterable[Ingredient]) -> Verdict:
 
 
 def _traits(licence: str) -> frozenset[str]:
-    """What a licence asks; empty for one that is not known. `by` stands for nothing more than a name."""
+    """Return the conditions of a licence, or an empty set if it is unknown. `by` only requires attribution."""
     if licence in FREE:
         return frozenset({"free"})
     if re.fullmatch(r"GPL-[23]\.0(-only|-or-later|\+)?", licence):

@@ -1,4 +1,4 @@
-"""The manifest of a built set: how each sound was made, what it was made of, what may be done with the whole."""
+"""The manifest of a built set: how each sound was made, its ingredients, and the licence of the set."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Made(Struct, frozen=True, omit_defaults=True):
 
 
 class Manifest(Struct, frozen=True):
-    """What a build wrote beside the clips. `status` says of each cue if more than its own recipe vouches for it."""
+    """The record that a build writes next to the clips. `status` says for each cue whether it is validated."""
 
     name: str
     version: str  # of Overtone
@@ -59,13 +59,13 @@ class Manifest(Struct, frozen=True):
 
     @property
     def takes(self) -> dict[str, int]:
-        """Which take the sounds of a script are, where not the first."""
+        """The take of each script that is not the first one."""
         return {m.case_id: m.take for m in self.clips if m.take}
 
 
 def open_folder(out: Path, name: str, *other: str) -> Manifest | None:
-    """The manifest of an earlier build of the same set; refuses a folder that holds something else: a benchmark, or
-    one of these other files."""
+    """Return the manifest of an earlier build of the same set, or None for a new folder. Raises UsageError if the
+    folder holds something else: another set, or one of the files in `other`."""
     path = out / FILE
     if path.is_file():
         found = read_manifest(out)
@@ -105,7 +105,7 @@ def write_json(path: Path, value: object) -> None:
 
 
 def same(out: Path, made: Made | None, made_from: str) -> bool:
-    """Whether a sound of the manifest is still what it says, and still what is wanted."""
+    """Return whether a sound exists unchanged and was made from the same inputs."""
     if made is None or made.made_from != made_from:
         return False
     try:

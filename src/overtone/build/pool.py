@@ -1,4 +1,4 @@
-"""How this room's worker processes begin and end: one thread of arithmetic each, gone when their parent is."""
+"""Worker processes of this room: one thread of arithmetic each; they end with their parent."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def spread(work: Callable[[Task], Result], tasks: Sequence[Task], jobs: int) -> Iterator[Result]:
-    """`work` on every task, in this process or in several; results as they come."""
+    """Run `work` on every task, in this process or in several. Yield results in the order of completion."""
     jobs = min(jobs, len(tasks))
     if jobs <= 1:
         yield from map(work, tasks)
@@ -32,8 +32,8 @@ def spread(work: Callable[[Task], Result], tasks: Sequence[Task], jobs: int) -> 
 
 @contextmanager
 def workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
-    """A pool of processes. Each uses one thread for arithmetic: with one process a core, more would only wait. When the
-    body is left by an error or an interrupt, what has not begun is not done."""
+    """Open a pool of processes that each use one thread for arithmetic: one process per core is enough. If the body
+    raises or is interrupted, tasks that have not started are cancelled."""
     before = {name: os.environ.get(name) for name in _THREADS}
     os.environ.update(dict.fromkeys(_THREADS, "1"))  # read when a process first loads NumPy
     try:
@@ -52,7 +52,7 @@ def workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def start_worker() -> None:
-    """Leave interrupts to the parent, and end with it: a killed build must not leave processes behind."""
+    """Ignore interrupts, which the parent handles, and exit when the parent does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = parent_process()
 

@@ -1,4 +1,4 @@
-"""The questions asked about clips: distractors never true of the clip, right answers spread over the letters."""
+"""The questions about clips: distractors are never true of the clip, right answers are spread over the letters."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class _Draft(Struct, frozen=True):
 def understanding(
     scripts: Sequence[Script], seed: int, measured: Mapping[str, Measured] | None = None
 ) -> list[Question]:
-    """The fine task of each clip's cue and a coarse question, on target and alternative clips.
+    """Ask the fine task of each clip's cue and a coarse question, on target and alternative clips.
 
-    The coarse question has the same options on both clips, both cues among them, and so has the fine one where they
-    belong to one task: the right answer moves with the voice. Where one cue may be true of the other's clip, each clip
-    has its own. With the clips' measures, paces and levels that a clip's own make arguable are replaced among its wrong
-    answers; a question for which too few wrong answers are left is not asked.
+    The coarse question has the same options on both clips, both cues among them: the right answer moves with the voice.
+    So does the fine one if both cues belong to one task. If one cue may be true of the other's clip, each clip has its
+    own question. `measured` replaces wrong answers that the clips' pace or level makes arguable; a question with too
+    few wrong answers left is dropped.
     """
     drafts = [draft for script in scripts if not script.says for draft in _drafts(script)]
     wrong = _wrong(drafts, seed)
@@ -86,8 +86,8 @@ def _asked(draft: _Draft, cues: dict[str, Cue], order: tuple[str, ...]) -> Itera
 
 
 def _wrong(drafts: Sequence[_Draft], seed: int) -> dict[str, list[Cue]]:
-    """The wrong answers of every draft, task by task. They are drawn in a random order of the drafts: what is scarce
-    at the end shall not always meet the same scripts."""
+    """Draw the wrong answers of every draft, task by task. Drafts are visited in random order, so that scarce cues do
+    not always miss the same scripts."""
     found: dict[str, list[Cue]] = {}
     for task in UNDERSTANDING:
         mine = [d for d in drafts if d.task == task]
@@ -102,7 +102,7 @@ def _wrong(drafts: Sequence[_Draft], seed: int) -> dict[str, list[Cue]]:
 
 
 def _pool(draft: _Draft) -> list[Cue]:
-    """The cues of the draft's task that are surely not true of its clips."""
+    """Return the cues of the draft's task that are certainly not true of its clips."""
     if draft.task == "age":  # the three ages stand there always: of two, an honest listener can only choose one
         return [c for c in BY_SLUG.values() if c.task == "age" and c not in draft.cues]
     taken = frozenset[str]().union(*(true_of(draft.script, style) for style in draft.clips))
@@ -110,7 +110,7 @@ def _pool(draft: _Draft) -> list[Cue]:
 
 
 def _within(draft: _Draft, fair: Fair, rng: np.random.Generator) -> list[Cue]:
-    """Distractors of the cue's own task. The script's other cue is one of them where it belongs to the same task."""
+    """Pick distractors of the cue's own task. They include the script's other cue if it has the same task."""
     pool = _pool(draft)
     picked = [c for c in pool if c.slug in (draft.script.cue, draft.script.alternative)]
     while len(picked) < _WIDTH.get(draft.task, 4) - len(draft.clips):
@@ -122,7 +122,7 @@ def _within(draft: _Draft, fair: Fair, rng: np.random.Generator) -> list[Cue]:
 
 
 def _across(draft: _Draft, fair: Fair, rng: np.random.Generator) -> list[Cue]:
-    """Distractors from the other dimensions: with the script's own two cues, four options that span all three."""
+    """Pick distractors from other dimensions: with the script's own two cues, four options span all three."""
     picked: list[Cue] = []
     while len(picked) < 4 - len(draft.clips):
         picked.append(fair.pick(draft.cues, _apart(_pool(draft), [*draft.cues, *picked]), picked, rng))
@@ -130,7 +130,8 @@ def _across(draft: _Draft, fair: Fair, rng: np.random.Generator) -> list[Cue]:
 
 
 def _apart(pool: Sequence[Cue], chosen: Sequence[Cue]) -> list[Cue]:
-    """Those that may stand beside the chosen in a coarse question: of a new dimension, or at least a new category."""
+    """Return the cues that may accompany the chosen ones in a coarse question. They are of a new dimension, or at least
+    of a new category."""
     categories, dimensions = {c.category for c in chosen}, {c.dimension for c in chosen}
     fresh = [c for c in pool if c.category not in categories]
     return [c for c in fresh if c.dimension not in dimensions] or fresh
@@ -139,8 +140,8 @@ def _apart(pool: Sequence[Cue], chosen: Sequence[Cue]) -> list[Cue]:
 def _unarguable(
     draft: _Draft, others: list[Cue], measured: Mapping[str, Measured], rng: np.random.Generator
 ) -> list[Cue]:
-    """The distractors with others in the places of those that the clips' measures make arguable; fewer where there are
-    not enough, none where what is right on one clip is arguable on the other."""
+    """Replace the distractors that the clips' measures make arguable. Returns fewer if there are not enough, and none
+    if a right answer is arguable on the other clip."""
     avoid = {style: arguable(draft.script, style, measured) for style in draft.clips}
     if any(cue.slug in avoid[style] for style in draft.clips for cue in draft.cues if cue != draft.clips[style]):
         return []
@@ -157,10 +158,10 @@ def _unarguable(
 
 
 def reasoning(scripts: Sequence[Script], seed: int) -> list[Question]:
-    """Each script's questions, with the same options on every clip: the right one moves with the voice.
+    """Ask each script's reasoning questions, with the same options on every clip: the right one moves with the voice.
 
-    They are asked on the target and the alternative clip, and on the neutral one and its control where the reading of
-    the words alone is an option, which is right there.
+    They are asked on the target and the alternative clip. If the reading of the words alone is an option, they are also
+    asked on the neutral clip and its control, where that option is right.
     """
     orders = Orders(seed)
     out: list[Question] = []
@@ -176,7 +177,7 @@ def reasoning(scripts: Sequence[Script], seed: int) -> list[Question]:
 
 
 def fixed(scripts: Sequence[Script], seed: int) -> list[Question]:
-    """The questions whose right answer does not move with the voice, asked on the target clip and kept apart."""
+    """Ask the questions whose right answer does not depend on the voice, on the target clip, as a separate part."""
     orders = Orders(seed)
     return [
         _reasoned(script, r, "target", _order(r, orders, ("target",)), "target", "fixed")

@@ -1,7 +1,7 @@
 """Real sounds from a user's folder, in place of the synthesised scenes and vocal events.
 
-`Library(folder)` finds out how the folder is laid out (ESC-50, FSD50K, AudioCaps, a labels.csv, or one folder per cue),
-which of its sounds stand for which of our scenes and events, and what licence each has.
+`Library(folder)` detects the folder's layout (ESC-50, FSD50K, AudioCaps, a labels.csv, or one folder per cue), which of
+its sounds are one of our scenes or events, and the licence of each.
 """
 
 from __future__ import annotations
@@ -113,36 +113,37 @@ class Library:
         self._files = {slug: sorted(paths) for slug, paths in files.items()}
 
     def scene(self, slug: str, n: int, rate: int, rng: Rng, manner: str = "") -> tuple[Sound, Path] | None:
-        """`n` samples at root mean square 1 and the file they come from; None where the folder has no such scene."""
+        """Return `n` samples at root mean square 1 and their file; None if the folder has no such scene."""
         name = f"music/{manner or next(iter(MOODS))}" if slug == "music" else slug
         for path, samples in self._drawn(name, rate, rng, _SCENE_DB):
             return unit(stretch(samples, n, rate, rng).astype(np.float64)), path
         return None
 
     def event(self, name: str, rate: int, rng: Rng) -> tuple[Sound, Path] | None:
-        """One vocal event at root mean square 1, at most 2.5 s long; None where the folder has no such event."""
+        """Return one vocal event at root mean square 1, at most 2.5 s long, and its file; None if the folder has no
+        such event."""
         for path, samples in self._drawn(name, rate, rng, _EVENT_DB):
             cut = _first_event(samples, rate)
             return unit(cut * ramp(cut.size, rate, 0.01, 0.08)), path
         return None
 
     def licence(self, path: Path) -> str:
-        """The licence of one of the folder's sounds, as an SPDX identifier where the layout says it."""
+        """Return the licence of one of the folder's sounds, as an SPDX identifier if the layout states it."""
         return self._licences.get(path, UNKNOWN)
 
     def counts(self) -> dict[str, int]:
-        """How many sounds there are for each scene and event that has any; music counts all its moods."""
+        """Count the sounds for each scene and event that has any; music counts all its moods."""
         out: dict[str, int] = defaultdict(int)
         for slug, paths in self._files.items():
             out[slug.partition("/")[0]] += len(paths)
         return dict(sorted(out.items()))
 
     def missing(self) -> tuple[str, ...]:
-        """The scenes that the folder has nothing for, and which are therefore synthesised."""
+        """Return the scenes that the folder lacks, which are synthesised."""
         return tuple(slug for slug in SCENES if slug not in self.counts())
 
     def _drawn(self, name: str, rate: int, rng: Rng, silent_db: float) -> Iterator[tuple[Path, Samples]]:
-        """A random file first, then the ones after it, leaving out those that cannot be used."""
+        """Yield a random file first, then the following ones, skipping unusable files."""
         paths = self._files.get(name, [])
         first = int(rng.integers(len(paths))) if paths else 0
         for path in paths[first:] + paths[:first]:
@@ -162,7 +163,8 @@ class Library:
 
 
 def stretch(samples: Samples, n: int, rate: int, rng: Rng) -> Samples:
-    """`n` samples of a recording from a random place on, without the silence around it; looped when it is shorter."""
+    """Return `n` samples of a recording from a random position, without silence at its ends; looped if it is shorter.
+    """
     x = trimmed(samples, rate)
     if not x.size:
         raise AudioError("a silent recording has no stretch to take")
@@ -181,7 +183,7 @@ def stretch(samples: Samples, n: int, rate: int, rng: Rng) -> Samples:
 
 
 def trimmed(samples: Samples, rate: int, silent_db: float = _SCENE_DB) -> Samples:
-    """The recording from its first to its last moment that is not silent; empty when all of it is."""
+    """Cut silence from both ends of a recording; return an empty array if all of it is silent."""
     power = _power(samples, rate)
     if not power.size or power.max() < 1e-9:
         return samples[:0]
@@ -191,7 +193,7 @@ def trimmed(samples: Samples, rate: int, silent_db: float = _SCENE_DB) -> Sample
 
 
 def _power(samples: Samples, rate: int) -> Sound:
-    """Of every 20 ms."""
+    """Return the power of every 20 ms."""
     hop = max(int(0.02 * rate), 1)
     count = samples.size // hop
     return np.asarray(np.square(samples[: count * hop].reshape(count, hop), dtype=np.float64).mean(1))
@@ -243,7 +245,7 @@ def _slug(label: str) -> str:
 
 
 def _labelled(folder: Path, table: Path, prefix: str) -> Sounds:
-    """ESC-50 as it is released, or a table of files and categories."""
+    """Read ESC-50 as released, or a table of files and categories."""
     rows = _rows(table)
     name = "filename" if rows and "filename" in rows[0] else "file"
     if not rows or name not in rows[0] or "category" not in rows[0]:
@@ -282,7 +284,7 @@ def _fsd50k(folder: Path, truth: Path) -> Sounds:
 
 
 def _only(labels: list[str]) -> str:
-    """The one thing of ours that a clip's labels name; nothing for a clip of two, or with talk where none belongs."""
+    """Return the one scene or event that a clip's labels name; "" for several, or for unwanted speech."""
     slugs = {slug for label in labels if (slug := _slug(label))}
     if slugs == {"chatter", "cheering"}:  # a cheering crowd is a crowd in that ontology
         slugs = {"cheering"}
@@ -309,7 +311,7 @@ def _audiocaps(folder: Path, tables: list[Path]) -> Sounds:
 
 
 def captioned(caption: str) -> str:
-    """The one thing of ours that a caption tells of, or nothing."""
+    """Return the one scene or event that a caption describes, or ""."""
     slugs = [slug for slug, pattern in _PATTERNS.items() if pattern.search(caption)]
     if len(slugs) != 1 or (slugs[0] not in PEOPLE and re.search(_TALK, caption, re.I)):
         return ""
@@ -327,7 +329,7 @@ def _by_cue(folder: Path) -> Sounds:
 
 
 def spdx(licence: str) -> str:
-    """A Creative Commons address, or a licence's name, as its SPDX identifier."""
+    """Return the SPDX identifier of a Creative Commons URL or of a licence's name."""
     text = licence.strip()
     found = re.search(r"creativecommons\.org/licenses/([a-z-]+)/([1-4]\.\d)", text)
     if found and found[1] in _CC:

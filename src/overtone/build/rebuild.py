@@ -1,7 +1,7 @@
-"""Is a rebuild the same set? Two folders compared clip by clip, by what can be measured and not by bytes.
+"""Compare a set with its rebuild, clip by clip, by measurements rather than bytes.
 
 The same versions on one machine give the same bytes. Another machine, or another version of an engine or of NumPy,
-rounds otherwise; such a rebuild is the same set when no clip differs by more than TOLERANCES.
+rounds differently. Such a rebuild is the same set if no clip differs by more than TOLERANCES.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _VOICED = 0.1  # share of frames with a pitch below which a median says nothing
 
 
 class Tolerance(Struct, frozen=True):
-    """How far a measure of a rebuilt clip may lie from the original's, and in which unit."""
+    """How far a measure of a rebuilt clip may differ from the original, and in which unit."""
 
     most: float
     unit: str
@@ -53,7 +53,7 @@ TOLERANCES: dict[str, Tolerance] = {
 
 
 class _Entry(Struct, frozen=True):
-    """What is read of a manifest's clip; whatever else it holds may change."""
+    """The fields of a manifest's clip that are read here; all others may change."""
 
     path: str
     sha256: str
@@ -75,8 +75,8 @@ class _Manifest(Struct, frozen=True):
 def compare(
     folder: Path, rebuilt: Path, *, words: bool = True, jobs: int = 1, progress: Tell | None = None
 ) -> list[Finding]:
-    """What differs between a set and its rebuild: clips that only one of them has, and clips that differ by more than
-    the tolerances. Without `words` nothing is transcribed."""
+    """Return what differs between a set and its rebuild. Findings are clips that only one of them has, and clips that
+    differ by more than the tolerances. With `words=False` nothing is transcribed."""
     mine, other = _clips(folder), _clips(rebuilt)
     found = [
         Finding(
@@ -105,8 +105,8 @@ def rebuild_and_compare(
     jobs: int = 1,
     progress: Tell | None = None,
 ) -> list[Finding]:
-    """Make the set in `folder` again under `tmp`, or so many of its scripts, evenly spread, and compare. `scripts`
-    names the file of a set that is not the package's own."""
+    """Rebuild the set in `folder`, or `sample` of its scripts evenly spread, under `tmp` and compare. `scripts` names
+    the script file of a set that is not the package's own."""
     known, made = _clips(folder), read_manifest(folder)
     planned = _planned(made, scripts)
     groups = [g for g in planned if any(j.path in known for j in g.jobs)]
@@ -124,7 +124,7 @@ def rebuild_and_compare(
 
 
 def _planned(made: Manifest, scripts: str | None) -> list[Group]:
-    """What the build that wrote a manifest had planned."""
+    """Return the sounds that the build of a manifest planned."""
     from overtone.build import aeq_set, echat_eval_set
     from overtone.build.script import read_collection
     from overtone.build.sound_plan import plan
@@ -145,7 +145,7 @@ def _clips(folder: Path) -> dict[str, _Entry]:
 
 
 def _make(task: tuple[Group, Options, tuple[str, ...], str]) -> None:
-    """Make some sounds of one group again. Runs in a worker process."""
+    """Render some sounds of one group again. Runs in a worker process."""
     from overtone.build.delivery import RATE
     from overtone.build.manifest import write
     from overtone.build.render import Renderer
@@ -168,7 +168,7 @@ def _compared(pairs: Sequence[tuple[str, str, str]], words: bool, jobs: int, pro
 
 
 def _differences(task: tuple[str, str, str, bool]) -> list[Finding]:
-    """What differs by more than the tolerances between two files. Runs in a worker process."""
+    """Return a finding for each measure in which two files differ too much. Runs in a worker process."""
     name, path, other_path, words = task
     try:
         one, two = read(Path(path)), read(Path(other_path))
@@ -192,7 +192,7 @@ def _reason(measure: str, value: float) -> str:
 
 
 def distances(one: Sound, two: Sound, *, words: bool) -> dict[str, float]:
-    """How far two sounds lie apart in each measure of TOLERANCES."""
+    """Return the difference of two sounds in each measure of TOLERANCES."""
     a, b = audio.measure(one.samples, one.rate), audio.measure(two.samples, two.rate)
     bands = zip(long_spectrum(one.samples, one.rate), long_spectrum(two.samples, two.rate), strict=True)
     out = {
@@ -211,7 +211,7 @@ def distances(one: Sound, two: Sound, *, words: bool) -> dict[str, float]:
 
 
 def _pitch(a: Measures, b: Measures) -> float:
-    """The pitch's relative difference; 0 where both have as good as none, as in a whisper."""
+    """Return the relative difference in pitch; 0 if both are almost unvoiced, as in a whisper."""
     if min(a.voiced, b.voiced) < _VOICED:
         return 0.0 if max(a.voiced, b.voiced) < 2 * _VOICED else 1.0
     low, high = sorted((a.f0_hz or 0.0, b.f0_hz or 0.0))

@@ -1,8 +1,8 @@
-"""What each cue does to a voice: one recipe per cue and manner, after the acoustics literature, and what it promises.
+"""The recipe of each cue and manner, after the acoustics literature, and the measurable changes it promises.
 
-A recipe states prosody and timbre; it is not an acted emotion. Where the literature names a direction and a set of real
-recordings an amount (RAVDESS for emotions: Livingstone & Russo 2018), the amount follows the recordings of half of its
-actors; the other half judges (`python -m experiments.realness`). `docs/delivery.md` lists recipes and their sources.
+A recipe describes prosody and timbre; it is not an acted emotion. The literature gives directions. Where a set of real
+recordings gives an amount (RAVDESS for emotions: Livingstone & Russo 2018), it follows half of the actors; the other
+half evaluates it (`python -m experiments.realness`). `docs/delivery.md` lists recipes and their sources.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Inserted = tuple[str, Place, float]  # vocal event, place, dB against the words
 
 @dataclass(frozen=True)
 class Recipe:
-    """What is done to plain speech. Factors are 1 and amounts 0 where nothing changes."""
+    """The changes to plain speech. A factor of 1 and an amount of 0 change nothing."""
 
     f0: float = 1.0  # factor on the pitch
     range: float = 1.0  # factor on how far the pitch moves, in semitones
@@ -55,7 +55,7 @@ class Recipe:
     events: tuple[Inserted, ...] = ()
 
     def at(self, strength: float) -> Recipe:
-        """The same delivery weaker or stronger: 0 changes nothing, 1 is as written. Factors scale geometrically."""
+        """Return the delivery at another strength: 0 changes nothing, 1 is as written. Factors scale geometrically."""
         if strength == 1:
             return self
         if strength == 0:
@@ -79,10 +79,10 @@ _PLAIN: dict[str, float] = {
 
 @dataclass(frozen=True)
 class Promise:
-    """What a target clip's measure does against its neutral twin's, at strength 1.
+    """How a target clip's measure differs from that of its neutral twin, at strength 1.
 
-    `measure` is a field of `audio.Measures`. With `how` "ratio" the target's value over the neutral one's is above
-    `least` (sign +1) or below it (sign -1); with "difference" the same holds of the one less the other.
+    `measure` is a field of `audio.Measures`. The target's value divided by the neutral one ("ratio") or minus it
+    ("difference") is above `least` (sign +1) or below it (sign -1).
     """
 
     measure: str
@@ -232,13 +232,14 @@ MANNER_PROMISES: dict[tuple[str, str], tuple[Promise, ...]] = {  # on top of the
 
 
 def promises_of(slug: str, manner: str = "") -> tuple[Promise, ...]:
-    """What a cue promises in one of its manners ("": its first)."""
+    """Return the promises of a cue in one of its manners ("": its first)."""
     return PROMISES.get(slug, ()) + MANNER_PROMISES.get((slug, manner or FIRST_MANNER.get(slug, "")), ())
 
 
 @functools.cache
 def recipe_of(slug: str, manner: str = "", strength: float = 1.0) -> Recipe:
-    """The recipe of a cue in one of its manners ("": its first). No cue, or one of the environment, changes nothing."""
+    """Return the recipe of a cue in one of its manners ("": its first). Without a cue, or with a cue of the
+    environment, it changes nothing."""
     if not 0 <= strength <= STRONGEST:
         raise UsageError(f"strength must lie between 0 (nothing changes) and {STRONGEST}, not {strength}")
     if slug and slug not in BY_SLUG:
@@ -256,8 +257,8 @@ def recipe_of(slug: str, manner: str = "", strength: float = 1.0) -> Recipe:
 
 
 def together(recipes: Sequence[Recipe]) -> Recipe:
-    """Several deliveries in one: factors multiply, amounts add, air takes its share of what voice is left, and the
-    events of all are inserted. At most one of them becomes another speaker."""
+    """Combine several deliveries: factors multiply, amounts add, and the events of all are inserted. Breath takes its
+    share of the voice that is left. At most one of the recipes may imitate another speaker."""
     if len(recipes) == 1:
         return recipes[0]
     out: dict[str, float] = {}
@@ -271,6 +272,6 @@ def together(recipes: Sequence[Recipe]) -> Recipe:
 
 
 def manners(slug: str) -> tuple[str, ...]:
-    """The manners of a cue of the voice that has several, its first one first."""
+    """Return the manners of a voice cue that has several, the first one first."""
     first = (FIRST_MANNER[slug],) if slug in FIRST_MANNER else ()
     return (*first, *(kind for cue, kind in OTHER_MANNERS if cue == slug))

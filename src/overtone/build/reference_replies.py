@@ -1,4 +1,4 @@
-"""Reference replies aloud: one assistant's voice, its pace, pitch and level set from the style's description."""
+"""Speak reference replies: one assistant's voice, with pace, pitch and level from the style's description."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MANNERS: tuple[tuple[str, tuple[int, int, int, float]], ...] = (  # words → c
 
 
 def manner(style: str) -> tuple[int, int, int, float]:
-    """Words a minute, pitch, range and dB over ordinary for a style described in words."""
+    """Return words per minute, pitch, range and dB above ordinary for a style described in words."""
     pace, pitch, span, db = _PACE, _PITCH, _RANGE, 0.0
     for pattern, (d_pace, d_pitch, d_span, d_db) in _MANNERS:
         if re.search(pattern, style, re.I):
@@ -37,8 +37,8 @@ def manner(style: str) -> tuple[int, int, int, float]:
 
 
 def speak_reply(cast: Cast, text: str, style: str, path: str) -> tuple[Sound, str, Ingredient]:
-    """The reply at RATE, whose voice it is, and what it was made of. The first engine of the cast that speaks replies
-    does it, recordings where there is one; else the embedded voice."""
+    """Return the reply at RATE, the name of its voice, and its ingredient. The first engine of the cast that speaks
+    replies is used (for recordings: that has this reply), else the embedded voice."""
     for name, engine in cast.engines.items():
         said = engine.speak_reply(text, style, path)
         if said is not None:
@@ -49,7 +49,7 @@ def speak_reply(cast: Cast, text: str, style: str, path: str) -> tuple[Sound, st
 
 
 def _voice(cast: Cast) -> str:
-    """The embedded voice, in the language of the cast where that is another than English."""
+    """Return the embedded voice, in the cast's language if that is not English."""
     spoken = {language for engine in cast.engines.values() for language in getattr(engine, "languages", ())}
     return in_language(REPLY_VOICE, spoken.pop()) if len(spoken) == 1 and "en" not in spoken else REPLY_VOICE
 

@@ -1,7 +1,7 @@
-"""One chain for every clip: words spoken, delivered, put in a room, in a scene, to a level, as 16-bit samples.
+"""Render every clip by one chain: speech, delivery, room, scene, level, 16-bit samples.
 
-A neutral clip takes every step that its cued twins take, with a recipe that changes nothing. An engine that delivers
-cues by itself (a recording, a voice that takes instructions) is left as it is but for one gain for a script's clips.
+A neutral clip takes every step that its cued twins take, with a recipe that changes nothing. The output of an engine
+that delivers cues itself (a recording, a voice that follows instructions) only gets one gain for all clips of a script.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ OURS = Ingredient("sounds", "synthesised by Overtone", SET_LICENCE)
 
 
 class Rendered(Struct, frozen=True):
-    """A finished sound and what it was made of."""
+    """A finished sound and its ingredients."""
 
     samples: Sound
     voice: str
@@ -46,7 +46,7 @@ class Rendered(Struct, frozen=True):
 
 
 class Renderer:
-    """Makes the sounds of one group, keeping what they share: the plain speech of each speaker and its analysis."""
+    """Renders the sounds of one group and caches what they share: each speaker's plain speech and its analysis."""
 
     def __init__(self, group: Group, options: Options) -> None:
         self.group = group
@@ -58,7 +58,7 @@ class Renderer:
         self._files: dict[str, Sound] = {}
 
     def make(self, job: Job) -> Rendered:
-        """Any sound of the group."""
+        """Render any sound of the group."""
         if job.file:
             return self.recorded(job)
         return self.clip(job) if job.speaker else self.reply(job)
@@ -99,8 +99,8 @@ class Renderer:
         return Rendered(_under(samples), name, _changes(recipe), (used,))
 
     def recorded(self, job: Job) -> Rendered:
-        """A recording in the form of a clip: one channel, our rate, and one gain for all recordings of the group, by
-        which a shout stays louder than a whisper."""
+        """Convert a recording to a clip: one channel, our rate, and one gain for all recordings of the group. The
+        common gain keeps a shout louder than a whisper."""
         if "" not in self._gains:
             takes = [self._file(j) for j in self.group.jobs if j.file]
             loudest = max(float(np.abs(take).max(initial=0.0)) for take in takes)
@@ -131,8 +131,8 @@ class Renderer:
         return self._plain[speaker, job.text]
 
     def _gain(self, job: Job, speaker: Speaker, engine: Engine, dbfs: float) -> float:
-        """What brings the speaker's plain take to the ordinary level: the same for all takes, so that a shout stays
-        louder than a whisper."""
+        """Return the gain that brings the speaker's plain take to the ordinary level. All takes get the same gain, so
+        that a shout stays louder than a whisper."""
         if speaker.name not in self._gains:
             plain = next((j for j in self.group.jobs if j.speaker == speaker and not j.cue), job)
             take = self._take(plain, speaker, engine)
@@ -170,7 +170,7 @@ def _rng(seed: int, path: str, take: int) -> Rng:
 
 
 def _cut(take: Sound) -> Sound:
-    """A recording with as much silence at either end as clips have."""
+    """Trim a recording to the silence that clips have at either end."""
     loud = np.flatnonzero(np.abs(take) > _AUDIBLE * float(np.abs(take).max(initial=0.0)))
     edge = int(EDGE * RATE)
     return take[max(int(loud[0]) - edge, 0) : int(loud[-1]) + edge] if loud.size else take
@@ -182,6 +182,6 @@ def _under(samples: Sound) -> Sound:
 
 
 def _changes(recipe: Recipe) -> dict[str, Any]:
-    """A recipe's fields that differ from doing nothing."""
+    """Return the fields of a recipe that differ from the neutral one."""
     plain = dataclasses.asdict(NEUTRAL)
     return {key: value for key, value in dataclasses.asdict(recipe).items() if value != plain[key]}

@@ -1,7 +1,7 @@
-"""Three rounds of reading scripts again, as CSV files any editor can fill; what was agreed, and what is accepted.
+"""Review scripts in three rounds with CSV sheets, measure the reviewers' agreement, and decide what is accepted.
 
-A sheet has one row per script: `round,reviewer,script,verdict,note`, and after these what there is to read. Whoever
-reads it writes accept, revise or reject into `verdict`. Columns after `note` are for reading only and are ignored.
+A sheet has one row per script: `round,reviewer,script,verdict,note`, then columns with the text to review. The reviewer
+writes accept, revise or reject into `verdict`. Columns after `note` are ignored when a sheet is read.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 class Review(Struct, frozen=True):
-    """One reviewer's word on one script in one round. `revised` says that the reviewer changed it before accepting."""
+    """One reviewer's verdict on one script in one round. `revised`: the reviewer changed the script and accepted it."""
 
     round: int
     reviewer: str
@@ -43,7 +43,7 @@ class Review(Struct, frozen=True):
 
 
 class Round(Struct, frozen=True):
-    """One round as a whole: who read, how far they agreed where two or more read the same script, and where not."""
+    """One round: its reviewers, their agreement on scripts that two or more read, and the disputed scripts."""
 
     number: int
     reviewers: tuple[str, ...]
@@ -53,7 +53,7 @@ class Round(Struct, frozen=True):
 
 
 class Decision(Struct, frozen=True):
-    """What the rounds come to. Pending scripts have not been through all rounds, or wait for a revision."""
+    """The result of all rounds. Pending scripts have not been through all rounds, or wait for a revision."""
 
     accepted: tuple[str, ...]
     pending: dict[str, str]  # script → what it waits for
@@ -62,7 +62,7 @@ class Decision(Struct, frozen=True):
 
     @property
     def alpha(self) -> dict[int, float]:
-        """Krippendorff's α of each round; NaN where nobody read the same script, or all said the same."""
+        """Krippendorff's α per round; NaN if no script has two verdicts, or all verdicts are the same."""
         return {r.number: r.agreement.alpha for r in self.rounds}
 
 
@@ -70,7 +70,7 @@ class Decision(Struct, frozen=True):
 
 
 def sheet(scripts: Sequence[Script | Dialogue], round: int, reviewers: Sequence[str]) -> dict[str, bytes]:
-    """File name → an empty sheet for each reviewer, as UTF-8 CSV that spreadsheets open."""
+    """Return file name → an empty sheet for each reviewer, as UTF-8 CSV that spreadsheets open."""
     if not 1 <= round <= ROUNDS:
         raise UsageError(f"there are {ROUNDS} rounds; round {round} is none of them")
     names = [" ".join(name.split()) for name in reviewers]
@@ -116,7 +116,7 @@ def _shown(s: Script | Dialogue) -> list[str]:
 
 
 def _shown_dialogue(d: Dialogue) -> list[str]:
-    """Both turns in the columns of a script; the reply for the steady variant stands where a neutral one would."""
+    """Show both turns in the columns of a script; the steady variant's reply takes the place of the neutral one."""
     first, second = d.turn
     cues = [BY_SLUG[t.cue].phrase if t.cue else "a plain voice" for t in d.turn]
     replies = [f"{t.reply} [{t.style}]" for t in d.turn]
@@ -128,7 +128,7 @@ def _file_part(name: str) -> str:
 
 
 def _cell(text: str) -> str:
-    """A text no spreadsheet takes for a formula."""
+    """Escape a text that a spreadsheet would interpret as a formula."""
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
@@ -136,8 +136,8 @@ def _cell(text: str) -> str:
 
 
 def read_reviews(folder: Path) -> list[Review]:
-    """All filled sheets of a folder. Rows without a verdict are not yet reviewed and left out; anything else that is
-    wrong is an error with file and line."""
+    """Read all filled sheets of a folder. Rows without a verdict are skipped as not yet reviewed. Any other fault
+    raises DataError with file and line."""
     if not folder.is_dir():
         raise DataError(f"{folder}: no such folder; 'overtone build review SCRIPTS --reviewers a,b' writes sheets")
     found: list[Review] = []
@@ -190,7 +190,7 @@ def _read(path: Path) -> Iterable[Review]:
 
 
 def missing(scripts: Sequence[Script | Dialogue], folder: Path) -> list[str]:
-    """What a begun round still lacks: rows without a verdict, by line, and scripts that are in nobody's sheet."""
+    """List what a round still lacks: rows without a verdict, and scripts that are in no sheet."""
     rows = [review for path in sorted(folder.glob("*.csv")) for review in _read(path)]
     out = [f"{r.where}: {r.script} has no verdict yet" for r in rows if not r.verdict]
     listed: dict[int, set[str]] = defaultdict(set)
@@ -205,10 +205,8 @@ def missing(scripts: Sequence[Script | Dialogue], folder: Path) -> list[str]:
 
 
 def decide(scripts: Sequence[Script | Dialogue], reviews: Sequence[Review], *, seed: int = 0) -> Decision:
-    """Which scripts are in: those that more than half of their last round's readers accept and none of them rejects.
-
-    A script whose last round is not the third, or where no majority accepts, is pending.
-    """
+    """Accept the scripts that more than half of their last round's reviewers accept and none rejects. A script whose
+    last round is not the third, or without a majority for it, is pending."""
     known = {s.id for s in scripts}
     for r in reviews:
         if r.script not in known:
@@ -255,7 +253,7 @@ def _round(number: int, reviews: Sequence[Review], seed: int) -> Round:
 
 
 def summary(decision: Decision) -> list[str]:
-    """What there is to say, line by line, for a terminal."""
+    """Return the lines that summarise a decision on the terminal."""
     lines = []
     for r in decision.rounds:
         a = r.agreement

@@ -1,7 +1,7 @@
-"""The room a voice sounds in: early reflections off its walls, then a tail that dies at the room's own pace.
+"""The acoustics of a room: early reflections from its walls, then a tail that decays at the room's own rate.
 
-The walls' first echoes come from image sources of a box; the tail is noise in six octave bands, each with its own decay
-time, since every room swallows high tones sooner than low ones. A response keeps a sound's length and level.
+The first echoes come from image sources of a box. The tail is noise in six octave bands, each with its own decay time,
+because rooms absorb high frequencies faster than low ones. A response keeps a sound's length and level.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ ROOMS: dict[str, Room | None] = {
 
 
 def check(kind: str) -> None:
-    """UsageError for a kind of room there is not."""
+    """Raise UsageError if there is no such kind of room."""
     if kind not in ROOMS:
         raise UsageError(f"no room {kind!r}{suggest(kind, ROOMS)}; there are: {', '.join(ROOMS)}")
 
 
 def respond(x: Sound, rate: int, rng: Rng, kind: str) -> Sound:
-    """`x` in a room of that kind, as long and as loud as before."""
+    """Return `x` in a room of that kind, with the same length and level."""
     check(kind)
     room = ROOMS[kind]
     if room is None or not np.any(x):
@@ -58,7 +58,7 @@ def respond(x: Sound, rate: int, rng: Rng, kind: str) -> Sound:
 
 
 def response(room: Room, rate: int, rng: Rng) -> Sound:
-    """What a clap in the room gives: the clap at time 0, its first echoes, the tail."""
+    """Return the impulse response of the room: the impulse at time 0, its first echoes, the tail."""
     echoes = _echoes(room, rate, rng)
     tail = _tail(room, rate, rng)
     out = np.zeros(max(echoes.size, tail.size))
@@ -68,7 +68,7 @@ def response(room: Room, rate: int, rng: Rng) -> Sound:
 
 
 def _echoes(room: Room, rate: int, rng: Rng) -> Sound:
-    """The voice and its images in the walls, up to two bounces in every direction, by Allen and Berkley (1979)."""
+    """Return the voice and its images in the walls, up to two bounces per direction, after Allen and Berkley (1979)."""
     size = np.array(room.size) * rng.uniform(0.9, 1.1, 3)
     mouth = size * rng.uniform(0.3, 0.7, 3)
     way = rng.standard_normal(3)
@@ -93,7 +93,7 @@ def _echoes(room: Room, rate: int, rng: Rng) -> Sound:
 
 
 def _tail(room: Room, rate: int, rng: Rng) -> Sound:
-    """Noise in octaves, each with its own decay; `tail_db` is its energy against the voice's 1."""
+    """Return noise in octave bands, each with its own decay; `tail_db` is its energy relative to the voice."""
     n = int(1.3 * room.seconds * rate * (1000 / _BANDS[0]) ** room.slope)
     n = max(n, int(0.05 * rate))
     size = 1 << (n - 1).bit_length()

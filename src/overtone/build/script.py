@@ -1,4 +1,4 @@
-"""A script as its author writes it, and the check that it is whole before anything is spoken."""
+"""Scripts and dialogues as their authors write them, and the checks that they are complete."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MANNERS = {  # cues that come in several kinds; the first is meant where a scrip
 
 
 class Reasoning(Struct, frozen=True, forbid_unknown_fields=True):
-    """One question for the target and the alternative clip. Options stand under the reading that makes them right."""
+    """One question for the target and the alternative clip. Options are named by the reading that makes them right."""
 
     category: str
     question: str
@@ -48,7 +48,7 @@ class Reasoning(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Script(Struct, frozen=True, forbid_unknown_fields=True):
-    """Neutral words with two cues that make different sense of them, and what to answer each time."""
+    """Neutral words with two cues that give them different meanings, and a reply to each."""
 
     id: str
     cue: str
@@ -65,39 +65,39 @@ class Script(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def styles(self) -> tuple[Style, ...]:
-        """The styles it is spoken in: those with a reply."""
+        """The styles in which it is spoken: those with a reply."""
         return tuple(s for s in STYLES if s in self.reply)
 
     @property
     def control_of(self) -> Style:
-        """The style whose clip is spoken once more, in another voice of the same sex, to show what "nothing changed"
-        looks like: the neutral one, or the target of a script that has none."""
+        """The style that is spoken again in another voice of the same sex, to show what "nothing changed" is like. This
+        is the neutral style, or the target of a script that has no neutral one."""
         return "neutral" if "neutral" in self.reply else "target"
 
     def cue_in(self, style: str) -> Cue | None:
-        """The cue that a clip in this style carries; None for a neutral one."""
+        """Return the cue of a clip in this style; None for a neutral one."""
         if style == "control":
             style = self.control_of
         return {"target": BY_SLUG[self.cue], "alternative": BY_SLUG[self.alternative]}.get(style)
 
     def manner_in(self, style: str) -> str:
-        """Which kind of its cue a clip carries; "" where its cue has but one."""
+        """Return the kind of its cue that a clip has; "" if the cue has only one kind."""
         cue = self.cue_in(style)
         kinds = MANNERS.get(cue.slug, ("",)) if cue else ("",)
         return self.manner.get(style, kinds[0])
 
     def sex_in(self, style: str) -> str:
-        """The sex of who speaks in this style: one voice throughout, but for scripts about just that."""
+        """Return the speaker's sex in this style: that of the script's voice, unless the cue is the gender."""
         cue = self.cue_in(style)
         return cue.slug if cue is not None and cue.category == "gender" else ROLES[self.voice]
 
     def file_name(self, style: str, ending: str = ".wav") -> str:
-        """Relative to `audio/` or `audio_response/`, as EchoMind names files."""
+        """Return the path relative to `audio/` or `audio_response/`, in EchoMind's form."""
         return f"{self.cue}/{self.id}_{self.cue}_{self.topic}_{style}{ending}"
 
 
 class DialogueTurn(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is said in one turn of a dialogue, how, and the reference reply to it with its voice."""
+    """One turn of a dialogue: its words, its cue, and the reference reply with its voice."""
 
     words: str
     cue: str  # slug, or "" for a plain voice
@@ -108,7 +108,7 @@ class DialogueTurn(Struct, frozen=True, forbid_unknown_fields=True):
 
 class Dialogue(Struct, frozen=True, forbid_unknown_fields=True):
     """Two turns of one speaker whose cue changes between them. In the steady variant the second turn keeps the first
-    one's cue, and `steady_reply` answers it: same words, other right answer."""
+    turn's cue, and `steady_reply` answers it: the same words need another reply."""
 
     id: str
     topic: str
@@ -149,30 +149,30 @@ OTHER_TEXTS = frozenset({"aeq", "echat_eval"})  # folders of texts that are no s
 
 
 def sets() -> tuple[str, ...]:
-    """The names of the script sets that come with the package: folders here with scripts and their licence."""
+    """Return the names of the package's script sets: folders here with scripts and a licence."""
     found = {p.parent.name for p in HERE.glob("*/LICENSE") if any(p.parent.glob("*.toml"))}
     return tuple(sorted(found - OTHER_TEXTS))
 
 
 def read_set(name: str) -> tuple[Script, ...]:
-    """The scripts of a set by name: all its files, in the order of their names."""
+    """Read the scripts of a set by name: all its files, ordered by name."""
     if name not in sets():
         raise DataError(f"no script set {name!r}{suggest(name, sets())}; there is: {', '.join(sets())}")
     return read_scripts(*sorted((HERE / name).glob("*.toml")))
 
 
 def read_conflicts(name: str) -> tuple[Script, ...]:
-    """The conflict scripts of a set, which lie in its folder `conflict`."""
+    """Read the conflict scripts of a set, from its folder `conflict`."""
     return read_scripts(*sorted((HERE / name / "conflict").glob("*.toml")))
 
 
 def read_dialogues(name: str) -> tuple[Dialogue, ...]:
-    """The dialogues of a set, which lie in its folder `dialogues`."""
+    """Read the dialogues of a set, from its folder `dialogues`."""
     return read_files(*sorted((HERE / name / "dialogues").glob("*.toml")))[1]
 
 
 def read_collection(named: str, licence: str = "unknown") -> Collection:
-    """A set of the package by name, or a user's own file of scripts and dialogues (.toml or .jsonl)."""
+    """Read a set of the package by name, or a user's file of scripts and dialogues (.toml or .jsonl)."""
     if named in sets():
         return Collection(named, read_set(named), read_conflicts(named), read_dialogues(named), SET_LICENCE)
     path = Path(named)
@@ -189,12 +189,12 @@ def read_collection(named: str, licence: str = "unknown") -> Collection:
 
 
 def read_scripts(*paths: Path) -> tuple[Script, ...]:
-    """Read and check files of scripts; DataError names the script and what is wrong with it."""
+    """Read and check files of scripts. Raises DataError with the script and the fault."""
     return read_files(*paths)[0]
 
 
 def read_files(*paths: Path) -> tuple[tuple[Script, ...], tuple[Dialogue, ...]]:
-    """The scripts and dialogues of files; DataError says in which file and line, or which script, what is wrong."""
+    """Read the scripts and dialogues of files. Raises DataError with the file, the line or script, and the fault."""
     scripts: list[Script] = []
     dialogues: list[Dialogue] = []
     seen: set[str] = set()
@@ -227,7 +227,7 @@ def _read_toml(path: Path) -> _File:
 
 
 def _read_lines(path: Path) -> _File:
-    """One script or dialogue a line: a dialogue is what has turns."""
+    """Read one script or dialogue per line; a dialogue has turns."""
     scripts: list[Script] = []
     dialogues: list[Dialogue] = []
     for number, line in enumerate(read_plain(path, MAX_BYTES).removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
@@ -244,7 +244,7 @@ def _read_lines(path: Path) -> _File:
 
 
 def _name_problem(one: Script | Dialogue, seen: set[str]) -> str:
-    """What is wrong with what becomes part of a file name, or is spoken."""
+    """Return what is wrong with the fields that become part of a file name or are spoken, or ""."""
     if one.id in seen:
         return "another script has this id"
     if not re.fullmatch(r"[A-Za-z]+_\d{1,12}|[A-Za-z0-9-]{1,40}", one.id):
@@ -276,7 +276,7 @@ def _dialogue_problem(d: Dialogue) -> str:
 
 
 def _problem(script: Script) -> str:
-    """What is wrong with a script, or nothing."""
+    """Return what is wrong with a script, or ""."""
     for slug in (script.cue, script.alternative):
         if slug not in BY_SLUG:
             return f"no cue {slug!r}{suggest(slug, BY_SLUG)}"

@@ -1,6 +1,6 @@
-"""The texts of a built set: scripts, questions and dialogues as JSON in EchoMind's keys, of those that have clips.
+"""Write the texts of a built set: scripts, questions and dialogues with clips, as JSON with EchoMind's keys.
 
-Questions are drawn over all scripts of the set, so that a part of it asks what the whole would ask.
+Questions are drawn over all scripts of the set, so that a part of it asks the same questions as the whole.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ HOME = "data_synthesis"
 
 
 def write_texts(out: Path, whole: Collection, part: Collection, checked: Sifted, seed: int) -> list[Question]:
-    """Write what the clips in `out` are asked, and give back the questions."""
+    """Write the scripts, dialogues and questions about the clips in `out`; return the questions."""
     home = out / HOME
     scripts = [s for s in (*part.scripts, *part.conflicts) if s.id not in checked.scripts]
     write_json(home / "script_info_synthesis.json", [_script_info(s, checked) for s in scripts])
@@ -44,7 +44,7 @@ def _drawn(whole: Collection, checked: Sifted, seed: int) -> Iterator[tuple[str,
 
 
 def _dropped(q: Question, checked: Sifted) -> bool:
-    """Whether the clip is not there; of a false-cue pair, either clip."""
+    """Return whether the question's clip is left out; a false-cue question needs the neutral clip too."""
     return checked.out(q.script.id, q.style) or (q.part == "false-cue" and checked.out(q.script.id, "neutral"))
 
 

@@ -1,7 +1,7 @@
-"""What a set consists of: every sound it needs, who speaks it, and a hash of all that goes into it.
+"""Plan a set: every sound it needs, the speaker of each, and a hash of everything that determines it.
 
-A sound's bytes depend on nothing but its job and this room's code; so a build can be killed, resumed, split or run with
-any number of processes and comes to the same bytes.
+A sound's bytes depend only on its job and this room's code. So a build can be killed, resumed, split or run with any
+number of processes and gives the same bytes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _CODE = (  # files whose code changes the audio
 
 
 class Options(Struct, frozen=True):
-    """How a set is to be spoken. Everything here changes sounds."""
+    """The settings that change the sounds of a set."""
 
     voices: tuple[str, ...] = ("espeak",)
     sounds: str = ""  # a folder of real sounds; what it lacks is synthesised
@@ -47,7 +47,7 @@ class Options(Struct, frozen=True):
 
 
 class Job(Struct, frozen=True):
-    """One sound to make: a clip where somebody speaks it or has recorded it, else a reference reply."""
+    """One sound to make: a clip if it has a speaker or a recording, else a reference reply."""
 
     path: str
     case_id: str
@@ -73,7 +73,7 @@ class Job(Struct, frozen=True):
 
     @property
     def cues(self) -> tuple[str, ...]:
-        """All it carries, in the order in which they are laid on."""
+        """All its cues, in the order in which they are applied."""
         return (self.cue, *self.also) if self.cue else self.also
 
     @property
@@ -92,7 +92,8 @@ class Group(Struct, frozen=True):
 
 
 def plan(collection: Collection, options: Options, takes: Mapping[str, int] = MappingProxyType({})) -> list[Group]:
-    """Every sound of a set, script by script, in the order of its files; `takes` says which are another take."""
+    """Return every sound of a set, script by script in the order of its files; `takes` gives the take of each script.
+    """
     speakers = cast(options.voices)
     groups = [
         Group(s.id, s.cue, tuple(_script_jobs(s, speakers, takes.get(s.id, 0))))
@@ -106,8 +107,8 @@ def plan(collection: Collection, options: Options, takes: Mapping[str, int] = Ma
 
 
 def settled(groups: Sequence[Group], options: Options) -> list[Group]:
-    """Groups as they can be made: every take that people should have recorded is there, or may lack and is left out;
-    and each job knows a hash of all it is made from."""
+    """Check that no recording is missing and add to each job a hash of everything it is made from. Jobs in an optional
+    style are dropped if their recording is missing. Other missing takes raise VoiceError."""
     speakers = cast(options.voices)
     code = code_hash() + repr(msgspec.to_builtins(options)) + speakers.identity()
     gone = [m for g in groups for j in g.jobs if j.style not in OPTIONAL for m in _missing(j, speakers)]
@@ -124,7 +125,7 @@ def settled(groups: Sequence[Group], options: Options) -> list[Group]:
 
 
 def how(job: Job) -> How:
-    """How a clip is to be said, for engines that deliver cues themselves."""
+    """Describe how a clip should be said, for engines that deliver cues themselves."""
     told = instructions(job.cue, job.manner)
     if job.also:  # what the voice does; that it is a man's or a woman's says who speaks
         told = " ".join(instructions(slug) for slug in job.cues if BY_SLUG[slug].category not in _NOT_DONE)
@@ -160,13 +161,12 @@ def _script_jobs(script: Script, speakers: Cast, take: int) -> Iterator[Job]:
 
 
 def dialogue_file(dialogue: Dialogue, turn: int, style: str, ending: str = ".wav") -> str:
-    """Relative to `audio/` or `audio_response/`."""
+    """Return the path relative to `audio/` or `audio_response/`."""
     return f"dialogue/{dialogue.id}_{dialogue.topic}_turn{turn + 1}_{style}{ending}"
 
 
 def _dialogue_jobs(dialogue: Dialogue, speakers: Cast, take: int) -> Iterator[Job]:
-    """Turn one once, turn two changed and steady, each with its reply; and, for the gates, each turn plain where none
-    of these is."""
+    """Yield turn one, turn two changed and steady, each with its reply, and plain versions for the gates."""
     speaker = speakers.of(dialogue.voice, dialogue.id, take)
     first, second = dialogue.turn
     outdoors = any(t.cue and BY_SLUG[t.cue].dimension == "environment" for t in dialogue.turn)

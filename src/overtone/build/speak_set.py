@@ -1,5 +1,8 @@
-"""Speaking a set, whatever its shape: groups of sounds made by any number of processes, resumed where an earlier build
-was killed, heard by the gates, spoken again by the next speaker where they fail, put aside where they still do."""
+"""Speak a set of any kind: render groups of sounds in several processes, resume killed builds, run the gates.
+
+A group that fails a gate is spoken again by the next speaker. If it fails with every speaker, it is moved out of the
+set.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ Planned = Callable[[Mapping[str, int]], list[Group]]  # which take each group is
 
 
 class Source(Struct, frozen=True):
-    """What a set is spoken from: its texts' name and licence, and the ids of all groups they have."""
+    """The texts of a set: their name and licence, and the ids of all their groups."""
 
     name: str
     licence: str
@@ -46,7 +49,7 @@ class Source(Struct, frozen=True):
 
 
 class Said(Struct, frozen=True, kw_only=True):
-    """What a build did."""
+    """The result of a build."""
 
     made: int
     kept: int
@@ -59,12 +62,12 @@ class Said(Struct, frozen=True, kw_only=True):
 
     @property
     def speed(self) -> float:
-        """Seconds of sound per second of making it."""
+        """Seconds of sound rendered per second."""
         return self.sound_seconds / max(self.making_seconds, 1e-9)
 
 
 def ready(options: Options) -> None:
-    """What every build needs, checked before the first sound."""
+    """Check everything that a build needs before the first sound is made."""
     require("pyworld", "the WORLD vocoder, for deliveries")
     require("espeakng_loader", "the offline voices")
     if not 0 <= options.strength <= 1.5:
@@ -92,7 +95,7 @@ def speak(
     tell: Tell,
     alone_in: frozenset[str] = acceptance.ALONE,
 ) -> tuple[list[Group], acceptance.Sifted]:
-    """Every sound made and, with gates, heard; what fails is spoken again by the next speaker, a few times."""
+    """Render every sound and, with gates, check it. Groups that fail are spoken by the next of up to TAKES speakers."""
     takes = dict(work.takes) if gates else {}
     again: set[str] = set()
     while True:
@@ -167,7 +170,7 @@ class Work:
 
     @property
     def retakes(self) -> bool:
-        """Whether another take can differ: people and voices that act are asked once."""
+        """Whether another take can differ. People and engines that act are asked only once."""
         return not any(engine.native for engine in cast(self.options.voices).engines.values())
 
     def make(self, groups: Sequence[Group], jobs: int, tell: Tell) -> None:
@@ -201,7 +204,7 @@ class Work:
         return [(j, self.done[j.path]) for g in groups for j in g.jobs if j.is_clip and j.path in self.done]
 
     def put_aside(self, groups: Sequence[Group], checked: acceptance.Sifted) -> None:
-        """Move what failed a gate out of the set, and back what now passes."""
+        """Move sounds that failed a gate out of the set, and move back those that now pass."""
         for job in (j for g in groups for j in g.jobs if j.path in self.done):
             made = self.done[job.path]
             wanted = LEFT_OUT + job.path if checked.out(job.case_id, job.style) else job.path
@@ -220,8 +223,8 @@ class Work:
         return sorted({texts, OURS, *(i for m in self.done.values() if m.kept for i in m.ingredients)})
 
     def statuses(self, ratings: Path | None = None) -> dict[str, str]:
-        """Of each cue, whether something but its own recipe vouches for it in this set: listeners where they rated it,
-        else the measurement of the embedded voice at its ordinary strength, with the sounds synthesised."""
+        """Return whether each cue is validated in this set. Listeners' ratings decide if given. Otherwise the
+        measurement of the embedded voice applies, if the set uses it at strength 1 with synthesised sounds."""
         options = self.options
         if ratings is not None:
             found = from_ratings(ratings, {m.path: m.cue for m in self.done.values() if not m.reply})
@@ -233,7 +236,7 @@ class Work:
     def finish(
         self, groups: Sequence[Group], verdict: Verdict, status: dict[str, str], release: bool = False
     ) -> tuple[Made, ...]:
-        """The last manifest, of the sounds that are still wanted; what a group no longer has is deleted."""
+        """Write the final manifest, delete sounds that are no longer planned, and return those in the set."""
         wanted = {j.path: j for g in groups for j in g.jobs}
         planned = {g.id for g in groups}
         for path, made in list(self.done.items()):
@@ -244,7 +247,7 @@ class Work:
         return tuple(m for path, m in sorted(self.done.items()) if path in wanted and m.kept)
 
     def said(self, clips: tuple[Made, ...], checked: acceptance.Sifted, verdict: Verdict) -> Said:
-        """What was done, now that everything is."""
+        """Return the result of the build."""
         return Said(
             made=self.made,
             kept=self.kept or 0,
@@ -269,7 +272,7 @@ _Task = tuple[Group, frozenset[str], Path, Options]  # the paths are those of th
 
 
 def _render(task: _Task) -> list[Made]:
-    """Make the missing sounds of one group. Runs in a worker process."""
+    """Render the missing sounds of one group. Runs in a worker process."""
     group, missing, out, options = task
     renderer = Renderer(group, options)
     return [_written(job, renderer.make(job), out) for job in group.jobs if job.path in missing]

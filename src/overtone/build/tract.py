@@ -1,4 +1,4 @@
-"""Small sound makers in NumPy that scenes and vocal events share: coloured noise, slow curves, a glottis, a throat."""
+"""Basic sound synthesis in NumPy for scenes and vocal events: coloured noise, slow curves, a glottis, a throat."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ VOWELS: dict[str, tuple[float, float, float]] = {  # the first three formants of
 
 
 def level(x: Sound) -> float:
-    """Root mean square, never 0 so that one may divide by it."""
+    """Return the root mean square, never 0 so that it can be divided by."""
     return float(np.sqrt(np.mean(x * x))) + 1e-12
 
 
 def unit(x: Sound) -> Sound:
-    """The same sound at root mean square 1."""
+    """Scale a sound to root mean square 1."""
     return x / level(x)
 
 
@@ -36,7 +36,7 @@ def gain(db: float) -> float:
 
 
 def shaped(x: Sound, rate: int, points: Sequence[tuple[float, float]]) -> Sound:
-    """`x` through a smooth filter given as (Hz, dB) points, straight lines between them on a log frequency axis."""
+    """Filter `x` by a smooth response: (Hz, dB) points joined by straight lines on a log frequency axis."""
     spectrum = np.fft.rfft(x)
     hertz = np.maximum(np.fft.rfftfreq(x.size, 1 / rate), 1.0)
     db = np.interp(np.log2(hertz), np.log2([p[0] for p in points]), [p[1] for p in points])
@@ -45,12 +45,12 @@ def shaped(x: Sound, rate: int, points: Sequence[tuple[float, float]]) -> Sound:
 
 
 def noise(n: int, rate: int, rng: Rng, points: Sequence[tuple[float, float]]) -> Sound:
-    """Noise of the given colour at root mean square 1."""
+    """Return noise of the given colour at root mean square 1."""
     return unit(shaped(rng.standard_normal(n), rate, points))
 
 
 def curve(n: int, rate: int, rng: Rng, hertz: float, low: float, high: float) -> Sound:
-    """A smooth random walk between `low` and `high` that turns about `hertz` times a second."""
+    """Return a smooth random walk between `low` and `high` that turns about `hertz` times per second."""
     knots = max(int(n / rate * hertz) + 3, 4)
     at = np.linspace(0, knots - 1, n)
     left = np.floor(at).astype(int)
@@ -61,7 +61,7 @@ def curve(n: int, rate: int, rng: Rng, hertz: float, low: float, high: float) ->
 
 
 def ramp(n: int, rate: int, rise: float, fall: float) -> Sound:
-    """1 with a soft rise and fall of so many seconds, so that nothing clicks."""
+    """Return an envelope of 1 with a soft rise and fall of the given seconds, to avoid clicks."""
     out = np.ones(n)
     up, down = min(int(rise * rate), n // 2), min(int(fall * rate), n // 2)
     if up:
@@ -72,19 +72,20 @@ def ramp(n: int, rate: int, rise: float, fall: float) -> Sound:
 
 
 def decay(n: int, rate: int, seconds: float) -> Sound:
-    """An exponential fall by 60 dB in so many seconds."""
+    """Return an exponential decay by 60 dB in `seconds`."""
     return np.asarray(np.exp(-6.9 * np.arange(n) / (seconds * rate)))
 
 
 def add(into: Sound, sound: Sound, at: int) -> None:
-    """Add `sound` to `into` from sample `at` on; what falls outside is cut."""
+    """Add `sound` to `into`, starting at sample `at`; samples outside are cut."""
     start, stop = max(at, 0), min(at + sound.size, into.size)
     if start < stop:
         into[start:stop] += sound[start - at : stop - at]
 
 
 def pulses(f0: Sound, rate: int) -> Sound:
-    """A glottal source that follows `f0` (Hz per sample): a saw-tooth with its corner rounded against aliasing."""
+    """Return a glottal source that follows `f0` (Hz per sample): a sawtooth with its corner rounded against aliasing.
+    """
     step = f0 / rate
     phase = np.cumsum(step) % 1.0
     saw = 2 * phase - 1
@@ -97,10 +98,8 @@ def pulses(f0: Sound, rate: int) -> Sound:
 
 
 def throat(x: Sound, rate: int, vowels: Sequence[str], scale: float = 1.0, width: float = 1.0) -> Sound:
-    """`x` through the formants of `vowels`, gliding from one to the next over the sound's length.
-
-    `width` is a factor on how broad they are: with the glottis open, as in breathing, they are much broader.
-    """
+    """Filter `x` by the formants of `vowels`, gliding from one to the next over the sound's length. `width` is a factor
+    on the formants' bandwidth: with an open glottis, as in breathing, they are much broader."""
     size, hop = 512, 128
     padded = np.concatenate([np.zeros(size), x, np.zeros(size)])
     frames = np.lib.stride_tricks.sliding_window_view(padded, size)[::hop]

@@ -1,5 +1,8 @@
-"""Utterances that vary, from what a user has: the same words after other lines (MELD's dialogues), or the same words by
-one speaker in several tones (EmoV-DB, RAVDESS, any table of recordings)."""
+"""Read utterances that vary from a user's corpora.
+
+They are the same words after different lines (MELD's dialogues), or the same words by one speaker in several tones
+(EmoV-DB, RAVDESS, any table of recordings).
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ _TONES = {  # other words for our cues
 
 
 class Way(Struct, frozen=True):
-    """One variant of an utterance: what stands before it or how it is said, and what to answer where that is known."""
+    """One variant of an utterance: its context or its tone, and the reply to it if that is known."""
 
     name: str
     context: str = ""
@@ -66,7 +69,7 @@ class Variation(Struct, frozen=True):
 
 
 def cue_of(tone: str) -> str:
-    """The slug of our cue that a corpus's word for a tone stands for; "" for a plain voice or a word we do not know."""
+    """Return the slug of our cue for a corpus's tone label; "" for a plain voice or an unknown label."""
     plain = " ".join(tone.replace("_", " ").split()).casefold()
     found = BY_SLUG.get(_TONES.get(plain, "")) or find_cue(plain)
     return found.slug if found else ""
@@ -86,8 +89,8 @@ class _Line(Struct, frozen=True):
 
 
 def meld(folder: Path, clips: Path | None = None) -> list[Variation]:
-    """The utterances that MELD's tables (*.csv) have in two dialogues or more after different lines. `clips` holds its
-    recordings as dia<D>_utt<U>.wav; where it is given, only utterances that have one are taken."""
+    """Find the utterances that occur in two or more dialogues of MELD's tables (*.csv) after different lines. `clips`
+    holds its recordings as dia<D>_utt<U>.wav; with it, only utterances that have a recording are returned."""
     tables = sorted(folder.glob("*.csv")) if folder.is_dir() else []
     if not tables:
         raise UsageError(f"{shown(str(folder))}: holds no table of MELD; give the folder with train_sent_emo.csv")
@@ -138,8 +141,11 @@ def _dialogues(tables: Sequence[Path]) -> Iterator[tuple[_Line, ...]]:
 
 
 def _different(occurrences: Sequence[tuple[_Line, tuple[_Line, ...]]]) -> list[tuple[_Line, tuple[_Line, ...]]]:
-    """At most MOST of them, each of another dialogue, no two with a telling line before them in common, and no long
-    one twice in an episode: such are one scene, cut twice."""
+    """Choose at most MOST occurrences from different scenes.
+
+    Each is from another dialogue, no two share a long preceding line or the last one, and a long utterance occurs once
+    per episode: otherwise they may be one scene, cut twice.
+    """
     chosen: list[tuple[_Line, tuple[_Line, ...]]] = []
     seen: set[str] = set()
     for line, before in occurrences:
@@ -164,7 +170,8 @@ def _context(line: _Line, before: Sequence[_Line]) -> str:
 
 
 def _recording(clips: Path, line: _Line, splits: int) -> str:
-    """The utterance's recording; its number counts within one table, so with several each needs a folder of its own."""
+    """Return the path of the utterance's recording, or "". Utterance numbers count within one table. With several
+    tables each needs its own folder."""
     name = f"dia{line.dialogue}_utt{line.place}.wav"
     for home in (f"{line.split}/", *(() if splits > 1 else ("",))):
         if (path := inside(clips, home + name)).is_file():
@@ -190,9 +197,11 @@ class _Take(Struct, frozen=True):
 
 
 def tones(source: Path) -> list[Variation]:
-    """Groups of one speaker saying the same words in LEAST_TONES tones or more, from a table with the columns file,
-    words, tone and speaker (`context` may say what stands before), or from the folder of EmoV-DB. Of several takes in
-    one tone the first."""
+    """Group the recordings in which one speaker says the same words in LEAST_TONES tones or more.
+
+    `source` is a table with the columns file, words, tone, speaker and perhaps context, or EmoV-DB's folder. The first
+    take in each tone is used.
+    """
     if source.is_dir():
         home, takes = source, _emov_db(source)
     elif source.is_file():
@@ -238,8 +247,8 @@ def _table(path: Path) -> Iterator[_Take]:
 
 
 def _emov_db(folder: Path) -> Iterator[_Take]:
-    """EmoV-DB as it is unpacked (bea/Angry/anger_1-28_0011.wav or bea_Angry/…), with CMU Arctic's sentences beside it.
-    A file whose number is no sentence's (there are such) cannot say its words and is passed over."""
+    """Read EmoV-DB as unpacked (bea/Angry/anger_1-28_0011.wav or bea_Angry/…), with CMU Arctic's sentences. Some file
+    numbers do not belong to a sentence; these files are skipped."""
     prompts = folder / _PROMPTS
     if not prompts.is_file():
         raise UsageError(
@@ -270,7 +279,7 @@ def sha256(path: str) -> str:
 def _rows(
     path: Path, needed: Sequence[str], known: dict[str, tuple[str, ...]] | None = None
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """The rows of a table, counted from 1 with its head; columns under the first of the names they may have."""
+    """Yield the rows of a table with their line numbers; columns get the first of the names they may have."""
     try:
         data = read_plain(path, MAX_BYTES).decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -292,7 +301,7 @@ def _rows(
 
 
 def _printed(text: str) -> str:
-    """One line, as it can be spoken and shown."""
+    """Return the text on one line, with printable characters only."""
     return "".join(c if c.isprintable() else " " for c in " ".join(text.split())).strip()
 
 

@@ -1,7 +1,7 @@
-"""Sounds a speaker makes besides words, synthesised to fit the voice: coughs, sighs, laughs and so on.
+"""Sounds that a speaker makes besides words, synthesised to fit the voice: coughs, sighs, laughs and so on.
 
-`event(name, rate, rng, f0, scale)` gives the sound at root mean square 1; `f0` is the speaker's pitch and `scale` the
-size of the throat (1 for a man, about 1.16 for a woman), so that it comes from the same mouth as the words.
+`event(name, rate, rng, f0, scale)` returns the sound at root mean square 1. `f0` is the speaker's pitch and `scale` the
+size of the throat (1 for a man, about 1.16 for a woman), so that it sounds like the voice that says the words.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ _AIR = [(150.0, -22.0), (500.0, -8.0), (1500.0, 0.0), (4000.0, -6.0), (9000.0, -
 def _voice(
     rate: int, rng: Rng, pitch: Sound, vowels: Sequence[str], scale: float, air: float, rough: float = 0.0
 ) -> Sound:
-    """A sung vowel that follows `pitch`; `air` mixes breath in, `rough` makes the cords irregular."""
+    """Sing a vowel that follows `pitch`; `air` adds breath, `rough` makes the vocal cords irregular."""
     wobble = 1 + rough * curve(pitch.size, rate, rng, 45, -1, 1)
     source = unit(pulses(pitch * wobble, rate)) + air * rng.standard_normal(pitch.size)
     return unit(throat(source, rate, vowels, scale))
 
 
 def _fit(n: int, *hertz: float) -> Sound:
-    """A glide through these pitches over `n` samples."""
+    """Return a glide through these pitches over `n` samples."""
     return np.asarray(np.interp(np.linspace(0, 1, n), np.linspace(0, 1, len(hertz)), hertz))
 
 
 def _air(
     n: int, rate: int, rng: Rng, vowels: Sequence[str], scale: float, colour: Sequence[tuple[float, float]] = ()
 ) -> Sound:
-    """Breath through the mouth, at root mean square 1."""
+    """Return breath through the mouth, at root mean square 1."""
     return unit(throat(noise(n, rate, rng, colour or _AIR), rate, vowels, scale, _OPEN))
 
 
 def cough(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
-    """Two or three bursts: the cords spring open, air rushes out, a short rough voice follows."""
+    """Return two or three bursts: the vocal cords spring open, air rushes out, a short rough voice follows."""
     bursts = int(rng.integers(2, 4))
     out = np.zeros(int((0.5 + 0.56 * bursts) * rate))
     at, loud = 0.02, 1.0
@@ -60,7 +60,7 @@ def cough(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
 
 
 def sigh(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
-    """A soft breath in, then air let go at once: loudest where it starts, dull, spent within a second."""
+    """Return a soft breath in, then air released at once: loudest at its start, dull, over within a second."""
     drawn, let = int(rng.uniform(0.35, 0.55) * rate), int(rng.uniform(1.1, 1.5) * rate)
     out = np.zeros(drawn + int(0.08 * rate) + let)
     add(out, 0.025 * _air(drawn, rate, rng, ["i", "e"], scale) * ramp(drawn, rate, 0.25, 0.08), 0)
@@ -73,8 +73,8 @@ def sigh(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
 
 
 def laugh(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
-    """A hearty laugh: two falling bouts of ha-ha an octave and more above the voice, about five notes a second, each
-    note a breath and a bright vowel, with a noisy breath in between."""
+    """Return a hearty laugh: two falling bouts of ha-ha, an octave or more above the voice, five notes per second. Each
+    note is a breath and a bright vowel. A noisy breath separates the bouts."""
     out = np.zeros(int(2.7 * rate))
     top = f0 * rng.uniform(2.0, 2.4)
     at = 0.03
@@ -97,7 +97,7 @@ def laugh(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
 
 
 def titter(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
-    """Three short breathy notes through half-closed lips, of somebody ill at ease: little voice, quickly over."""
+    """Return three short breathy notes through half-closed lips, as of a nervous person: little voice, soon over."""
     out = np.zeros(int(0.75 * rate))
     for k in range(3):
         start = 0.02 + 0.2 * k + rng.uniform(-0.02, 0.03)
@@ -111,7 +111,7 @@ def titter(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
 
 
 def yawn(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
-    """A slow wide breath in, then a long vowel from a lowered throat that starts loud, sinks and ends in air."""
+    """Return a slow wide breath in, then a long vowel from a lowered throat that starts loud, sinks and ends in air."""
     drawn, let = int(rng.uniform(0.7, 0.95) * rate), int(rng.uniform(1.3, 1.7) * rate)
     out = np.zeros(drawn + let)
     breath_in = _air(drawn, rate, rng, ["u", "o", "a"], scale * 0.9, _DULL)
@@ -128,7 +128,7 @@ def yawn(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
 
 
 def moan(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
-    """Two groans of somebody in pain, lips nearly closed: each sets in at once, sags, and leaves in breath."""
+    """Return two groans of a person in pain, lips nearly closed: each starts abruptly, sags, and ends in breath."""
     out = np.zeros(int(2.3 * rate))
     at = 0.02
     for size in (1.0, rng.uniform(0.5, 0.9)):
@@ -147,7 +147,8 @@ def moan(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
 
 
 def sob(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
-    """Crying: a high clear voice that sinks in wails, each shaken two or three times a second, and a wet breath in."""
+    """Return crying: a high clear voice that sinks in wails, each shaking a few times per second, and a wet breath in.
+    """
     out = np.zeros(int(2.6 * rate))
     at = 0.0
     for k in range(2):
@@ -168,12 +169,12 @@ def sob(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
 
 
 def pant(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
-    """Three heavy breaths of somebody who has been running: in, bright and short; out, darker and longer."""
+    """Return three heavy breaths of a person who has been running: in, bright and short; out, darker and longer."""
     return _breaths(3, rate, rng, scale)
 
 
 def gasp(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
-    """One such breath."""
+    """Return one breath as in `pant`."""
     return _breaths(1, rate, rng, scale)
 
 
@@ -192,7 +193,7 @@ def _breaths(count: int, rate: int, rng: Rng, scale: float) -> Sound:
 
 
 def sniff(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
-    """A short wet breath through the nose."""
+    """Return a short wet breath through the nose."""
     n = int(0.22 * rate)
     air = noise(n, rate, rng, [(300, -25), (1500, -6), (3500, 0), (8000, -6)])
     return unit(air * ramp(n, rate, 0.08, 0.03) * curve(n, rate, rng, 60, 0.5, 1.0))
@@ -202,5 +203,5 @@ EVENTS: dict[str, Maker] = {m.__name__: m for m in (cough, sigh, laugh, titter, 
 
 
 def event(name: str, rate: int, rng: Rng, f0: float, scale: float) -> Sound:
-    """The vocal event of that name, at root mean square 1."""
+    """Return the vocal event of that name, at root mean square 1."""
     return EVENTS[name](rate, rng, f0, scale)

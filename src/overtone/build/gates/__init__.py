@@ -1,4 +1,4 @@
-"""The gates between a script and a set: what fails one is listed with the reason and left out."""
+"""The gates between scripts and a finished set. Whatever fails a gate is reported with the reason and left out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class Finding(Struct, frozen=True):
-    """One thing a gate holds against a script or a clip: what was measured, what was expected, what to do."""
+    """One failed check on a script or a clip: the gate, the reason, the measured value and the bound."""
 
     gate: str
     subject: str  # the script's id, or the clip's path relative to the set's folder

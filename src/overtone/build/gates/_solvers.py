@@ -1,4 +1,4 @@
-"""Solvers that only read: fitted to a set's own questions and answering each out of fold by its script."""
+"""Solvers that only read the text. They learn from the set's own questions and answer each question out of fold."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ TRAINED = (*READS, COUNTS)
 
 
 def answers(questions: Sequence[Question], seed: int, embed: Embed | None) -> dict[str, list[int | None]]:
-    """What every trained solver answers, each question by one that has not seen its script. Questions on understanding
-    and on reasoning are learnt apart, as their options have nothing in common."""
+    """Return each trained solver's answers; no solver has seen the script of a question that it answers. Questions on
+    understanding and on reasoning are learnt separately, because their options have nothing in common."""
     out: dict[str, list[int | None]] = {name: [None] * len(questions) for name in TRAINED}
     banks: dict[tuple[str, bool], list[int]] = defaultdict(list)
     for i, q in enumerate(questions):
@@ -49,14 +49,14 @@ def answers(questions: Sequence[Question], seed: int, embed: Embed | None) -> di
 
 
 def folds(scripts: Sequence[str], seed: int) -> NDArray[np.intp]:
-    """The fold of each reading; all of a script's are in one, and the folds are alike in size."""
+    """Assign each reading to a fold. All readings of a script share a fold, and the folds are similar in size."""
     ids = sorted(set(scripts), key=lambda s: hashlib.sha256(f"{seed}/{s}".encode()).digest())
     of = {script: i % FOLDS for i, script in enumerate(ids)}
     return np.array([of[s] for s in scripts], dtype=np.intp)
 
 
 def targets(texts: Sequence[Reading], questions: Sequence[Question], features: Table) -> NDArray[np.float64]:
-    """How often each option is right, less the mean of its reading: what a ranker is fitted to."""
+    """Return how often each option is right, minus the mean of its reading. Rankers are fitted to this."""
     out = np.zeros(int(features.start[-1]))
     for r, low in zip(texts, features.start, strict=False):
         for i in r.asked:
@@ -68,8 +68,8 @@ def targets(texts: Sequence[Reading], questions: Sequence[Question], features: T
 def out_of_fold(
     x: Matrix, y: NDArray[np.float64], start: NDArray[np.intp], fold: NDArray[np.intp]
 ) -> NDArray[np.float64]:
-    """The score of every option by a ridge ranker fitted without its fold. How strong the ridge is for one half of the
-    folds is chosen inside the other half, by the answers it gets right there."""
+    """Score every option with a ridge ranker that was fitted without the option's fold. The strength of the ridge for
+    one half of the folds is chosen within the other half, by the answers it gets right."""
     owner = np.repeat(fold, np.diff(start))
     parts = [np.flatnonzero(owner == f) for f in range(FOLDS)]
     moments = [(x[rows].T @ x[rows], x[rows].T @ y[rows]) for rows in parts]
@@ -92,7 +92,7 @@ def out_of_fold(
 
 
 def weights(x: Matrix, y: NDArray[np.float64], strength: float = 300.0) -> NDArray[np.float64]:
-    """What a ridge fitted to all rows gives each column, to say what a solver goes by."""
+    """Return each column's weight in a ridge fitted to all rows, to explain what a solver uses."""
     return _fit(x.T @ x, x.T @ y, strength)
 
 
@@ -107,7 +107,7 @@ def _worth(
     start: NDArray[np.intp],
     mine: NDArray[np.bool_],
 ) -> float:
-    """What the chosen options are worth in the readings of one fold."""
+    """Sum the targets of the options with the highest scores, over the readings marked in `mine`."""
     full = np.full(len(y), -np.inf)
     full[rows] = scores
     return float(sum(y[start[i] + int(np.argmax(full[start[i] : start[i + 1]]))] for i in np.flatnonzero(mine)))
@@ -116,11 +116,11 @@ def _worth(
 def by_counts(
     texts: Sequence[Reading], y: NDArray[np.float64], start: NDArray[np.intp], fold: NDArray[np.intp]
 ) -> NDArray[np.float64]:
-    """How often an option's sentence was right among its company in the other folds: finds rules by which option sets
-    are put together. An option never met before scores 0.
+    """Score an option by how often its text was right next to the same other options in the other folds.
 
-    Where sets are balanced to the last count, what was right more often elsewhere is right less often here. So whether
-    to go with the counts or against them is chosen too, for one half of the folds inside the other half.
+    This detects the rules by which option sets are composed. An option that never occurred before scores 0. In a set
+    that is balanced to the last count, an option that is right more often elsewhere is right less often here. So the
+    sign (follow the counts or go against them) is chosen too: for one half of the folds within the other half.
     """
     Key = tuple[str, str, str]
     worth: dict[Key, NDArray[np.float64]] = defaultdict(lambda: np.zeros(FOLDS))

@@ -1,4 +1,4 @@
-"""Balance: no letter, no answer and no length of an option is right more often than it should be, and nothing twice."""
+"""Balance: no letter, answer or option length is right more often than it should be, and no text occurs twice."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LEAST = 20  # questions below which shares of lengths say nothing
 
 
 def check(scripts: Sequence[Script], questions: Sequence[Question]) -> list[Finding]:
-    """Every imbalance of a set's questions, and everything it says twice."""
+    """Return a finding for every imbalance of a set's questions and for every duplicate."""
     return [*_letters(questions), *_two_way(questions), *_lengths(questions), *_twice(scripts, questions)]
 
 
@@ -35,8 +35,8 @@ def _groups(questions: Iterable[Question]) -> dict[str, list[Question]]:
 
 
 def _letters(questions: Sequence[Question]) -> Iterable[Finding]:
-    """Right answers over the letters, per category and number of options. Where the options have a fixed order, the
-    letter is the answer and is weighed as one."""
+    """Check how right answers spread over the letters, per category and number of options. Two-way categories are
+    excluded: their options have a fixed order, so the letter is the answer (see `_two_way`)."""
     for name, mine in _groups(q for q in questions if q.category not in TWO_WAY).items():
         for size in sorted({len(q.options) for q in mine}):
             given = Counter(q.gold for q in mine if len(q.options) == size)
@@ -50,11 +50,8 @@ def _letters(questions: Sequence[Question]) -> Iterable[Finding]:
 
 
 def _two_way(questions: Sequence[Question]) -> Iterable[Finding]:
-    """Yes and No, Consistent and Inconsistent: overall, and within each cue over the clips that carry it.
-
-    Within a cue only where a clip with that cue can have either answer: laughter may be hearty or not, applause never
-    comes from one person.
-    """
+    """Check Yes against No and Consistent against Inconsistent: overall, and within each cue. A cue is only checked if
+    its clips can have either answer: laughter may be hearty or not, but applause never comes from one person."""
     for name, mine in _groups(q for q in questions if q.category in TWO_WAY).items():
         yield from _answers(name, mine, "overall")
         carried: dict[str, list[Question]] = defaultdict(list)
@@ -78,8 +75,8 @@ def _answers(name: str, mine: Sequence[Question], where: str) -> Iterable[Findin
 
 
 def _lengths(questions: Sequence[Question]) -> Iterable[Finding]:
-    """Whether the right option, or that of one reading, is the longest or the shortest by rule. Of written options
-    only: the taxonomy's sentences are the same whether right or wrong, and the leak test weighs them."""
+    """Check whether the right option, or the option of one reading, is the longest or shortest too often. Only written
+    options are checked. The taxonomy's sentences are the same whether right or wrong, and the leak test covers them."""
     for name, mine in _groups(q for q in questions if "harmful" in q.provenance).items():
         if len(mine) < LEAST:
             continue
@@ -97,14 +94,14 @@ def _lengths(questions: Sequence[Question]) -> Iterable[Finding]:
 
 
 def _share(q: Question, place: int, extreme: Callable[[Iterable[int]], int]) -> float:
-    """1 where the option alone is the longest (shortest), a part of it where several are."""
+    """Return 1 if the option is the only longest (shortest) one, 1/n if n options tie, and 0 otherwise."""
     sizes = [len(option) for option in q.options]
     limit = extreme(sizes)
     return float(sizes[place] == limit) / sizes.count(limit)
 
 
 def _twice(scripts: Sequence[Script], questions: Sequence[Question]) -> Iterable[Finding]:
-    """Words, replies and options that a set holds twice, and questions with one id or two like options."""
+    """Find words, replies and questions that occur twice, duplicate ids, and questions with two equal options."""
     seen: dict[tuple[str, str], str] = {}
     for s in scripts:
         texts = [("words", s.words), *((f"reply to {style}", text) for style, text in s.reply.items())]

@@ -1,5 +1,8 @@
-"""The cue is there: a clip's measured acoustics differ from its neutral twin's as its recipe promises, a man's voice is
-a man's, and a scene lies under the very same voice at the ratio it was mixed at. Every attribute is covered."""
+"""Check that the cue is audible: a clip's measures differ from its neutral twin's as its recipe promises.
+
+For cues of gender the pitch must fit the sex. A scene must be mixed with the same voice at the requested ratio. Every
+cue is covered.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,8 @@ HIGHEST_MAN, LOWEST_WOMAN = 155.0, 155.0  # median pitch in Hz
 def check(
     clips: Sequence[ClipRecord], facts: Mapping[str, Facts], *, strength: float = 1.0, snr: float = SNR_DB
 ) -> list[Finding]:
-    """Clips whose cue cannot be measured. `strength` and `snr` are what the set was built with."""
+    """Return a finding for each clip whose cue cannot be measured. `strength` and `snr` are the settings that the set
+    was built with."""
     found: list[Finding] = []
     for clip in clips:
         if clip.path not in facts:
@@ -85,7 +89,7 @@ def _scene(clip: ClipRecord, f: Facts, twin: Facts | None, snr: float) -> list[F
 
 
 def value_of(measure: str, f: Facts) -> float | None:
-    """A measure by its name: a field of Measures, or one that the comparison with the twin adds."""
+    """Return a measure by name: a field of Measures, or of the comparison with the twin."""
     if hasattr(f.pair, measure):
         value = getattr(f.pair, measure)
     elif measure == "active_seconds":
@@ -96,7 +100,7 @@ def value_of(measure: str, f: Facts) -> float | None:
 
 
 def moved(promise: Promise, f: Facts, twin: Facts) -> float | None:
-    """By how much a measure moved against the twin; measures of the pair are themselves a difference."""
+    """Return how much a measure changed against the twin. Measures of the pair are already differences."""
     mine = value_of(promise.measure, f)
     if mine is None or hasattr(f.pair, promise.measure):
         return mine
@@ -107,7 +111,7 @@ def moved(promise: Promise, f: Facts, twin: Facts) -> float | None:
 
 
 def least(promise: Promise, strength: float) -> float:
-    """What a promise made for strength 1 comes to at another."""
+    """Return the bound of a promise at another strength than 1."""
     return float(promise.least**strength if promise.how == "ratio" else promise.least * strength)
 
 
@@ -146,7 +150,7 @@ def _broken(clip: ClipRecord, promise: Promise, change: float | None, bound: flo
 
 
 def _native(clip: ClipRecord, f: Facts, twin: Facts) -> list[Finding]:
-    """A person or an engine that acts promises no amounts: at least half of the directions have to be right."""
+    """Check a person or an engine that acts: at least half of the promised directions must be right, in any amount."""
     promises = promises_of(clip.cue, clip.manner)
     kept = 0
     for promise in promises:

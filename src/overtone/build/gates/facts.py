@@ -1,5 +1,7 @@
-"""Everything the gates need to know of one clip, measured once: what the recogniser heard, how it sounds, whether the
-file is sound, and how it compares with its neutral twin. Gates are then plain functions over these numbers."""
+"""Measure everything the gates need to know about a clip, once. Gates are then plain functions of these numbers.
+
+Facts cover what the recogniser heard, the acoustics, the file's format, and the comparison with the neutral twin.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ Key = tuple[str, str, str, float]  # SHA-256, words, the twin's SHA-256, formant
 
 
 class ClipRecord(Struct, frozen=True):
-    """What the gates are told of a clip. Paths are relative to the set's folder."""
+    """The description of a clip that the gates work with. Paths are relative to the set's folder."""
 
     path: str  # its name, which findings use
     words: str
@@ -50,7 +52,7 @@ class ClipRecord(Struct, frozen=True):
 
 
 class Facts(Struct, frozen=True):
-    """What was measured of one clip. `twin_sha256` and `pair` are there where it has a neutral twin."""
+    """The measurements of one clip. `twin_sha256` and `pair` are set if it has a neutral twin."""
 
     sha256: str
     version: int
@@ -82,7 +84,7 @@ class Facts(Struct, frozen=True):
 
 
 class Sound(Struct, frozen=True):
-    """A decoded file with what its bytes and header say."""
+    """A decoded file with the format that its header states."""
 
     sha256: str
     samples: Samples
@@ -92,7 +94,7 @@ class Sound(Struct, frozen=True):
 
 
 def read(path: Path) -> Sound:
-    """A clip's samples and format; AudioError names the file and the fault."""
+    """Read a clip's samples and format. Raises AudioError with the file and the fault."""
     from overtone.audio._read import read_bytes
     from overtone.audio._wav import is_wav, parse_wav
 
@@ -110,10 +112,10 @@ def digest(data: bytes) -> str:
 def measure_sound(
     sound: Sound, words: str, twin: Sound | None = None, formants: float = 1.0, *, listen: bool = True
 ) -> Facts:
-    """Measure a clip that should say `words`, and against its neutral twin where it has one.
+    """Measure a clip that should say `words`, and compare it with its neutral twin if it has one.
 
-    `formants` is the factor on the resonances that its recipe announces. Without `listen` the recogniser, which takes
-    longer than all else, is not asked what the clip says.
+    `formants` is the factor on the resonances that its recipe applies. With `listen=False` the recogniser, which takes
+    longer than everything else, is not run.
     """
     from overtone.embedded.recogniser import transcribe
 
@@ -151,7 +153,7 @@ def _normalised(words: str) -> tuple[str, ...]:
 
 
 def heard(words: str, transcript: str) -> Alignment:
-    """How a transcript compares with the words, counted as a run counts them."""
+    """Align a transcript with the words, normalised in the same way as a run's WER."""
     return align(list(_normalised(words)), english(transcript).split())
 
 
@@ -166,7 +168,7 @@ def _outline(x: Samples) -> Array:
 
 
 def long_spectrum(x: Samples, rate: int) -> tuple[float, ...]:
-    """The long-term spectrum of what is loud enough to be the voice."""
+    """Return the long-term spectrum of the frames that are loud enough to be the voice."""
     power, hertz = spectrogram(audio.resample(x, rate, RATE))
     total = power.sum(1)
     active = power[total > total.max() * 1e-3].mean(0)

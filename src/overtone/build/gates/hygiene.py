@@ -1,4 +1,4 @@
-"""Hygiene: a clip is a sound file as promised, neither clipped nor silent nor shifted, and no copy of another."""
+"""Hygiene: a clip has the promised format, is not clipped, silent or offset, and is not a copy of another clip."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PLAIN = "plain"  # clips only the gates hear; they are no part of the set
 
 
 def check(clips: Sequence[ClipRecord], facts: Mapping[str, Facts]) -> list[Finding]:
-    """Findings on each file by itself, and on files that are the same under two names."""
+    """Return findings on each file, and on files that are stored under two names."""
     found = [finding for clip in clips if clip.path in facts for finding in _file(clip.path, facts[clip.path])]
     return found + _copies([c for c in clips if c.style != PLAIN and c.path in facts], facts)
 
@@ -64,7 +64,7 @@ def _file(path: str, f: Facts) -> list[Finding]:
 
 
 def _copies(clips: Sequence[ClipRecord], facts: Mapping[str, Facts]) -> list[Finding]:
-    """Each clip that is another one again, byte for byte or as good as; the first of the two is let be."""
+    """Find clips that are the same as an earlier one, byte for byte or nearly; only the later one is reported."""
     found: list[Finding] = []
     first: dict[str, str] = {}
     rest: list[str] = []

@@ -1,4 +1,4 @@
-"""Neutral words: nothing in what is said may give the cue away, neither a telling word nor what the words are about."""
+"""Neutral words: neither a single word nor the subject of a script may reveal its cue."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _RIDGE = 1.0
 
 
 class Predicted(Struct, frozen=True):
-    """How often a reader trained on the other scripts names the cue. `chance` is what never reading gives."""
+    """How often a reader trained on the other scripts names the cue. `chance` is the accuracy without reading."""
 
     what: str
     n: int
@@ -34,8 +34,11 @@ class Predicted(Struct, frozen=True):
 
 
 def check(scripts: Sequence[Script], embed: Embed | None = None) -> list[Finding]:
-    """Scripts whose words tell their cue: by a word of the lexicon or the taxonomy, or by lying so near its description
-    that no other cue comes close. Where the embedder is missing, one finding about the whole set says so."""
+    """Return a finding for each script whose words reveal its cue.
+
+    The words may contain a word of the lexicon or the taxonomy, or be much closer to one cue's description than to any
+    other. If the embedder is missing, one finding on the whole set reports it.
+    """
     found = [finding for script in scripts for finding in _telling(script)]
     embed = embed or embedder()
     if embed is None:
@@ -44,7 +47,7 @@ def check(scripts: Sequence[Script], embed: Embed | None = None) -> list[Finding
 
 
 def _telling(script: Script) -> list[Finding]:
-    """Words that name one of the script's two cues. What a conflict script says, it says on purpose."""
+    """Find words that name one of the script's two cues. A conflict script states its `says` cue on purpose."""
     found = []
     for slug in dict.fromkeys((script.cue, script.alternative)):
         if slug == script.says:
@@ -77,7 +80,7 @@ def _near(scripts: Sequence[Script], embed: Embed) -> list[Finding]:
 
 
 def likeness(texts: Sequence[str], embed: Embed) -> Matrix:
-    """The cosine of every text with every cue's description, less the cue's mean over the texts: (texts, cues)."""
+    """Return the cosine of every text and cue description, minus the cue's mean over texts: (texts, cues)."""
     described = np.asarray(embed([f"{c.phrase}. {c.option}" for c in CUES]), dtype=np.float64)
     read = np.asarray(embed(list(texts)), dtype=np.float64)
     cosine = read @ described.T
@@ -85,8 +88,8 @@ def likeness(texts: Sequence[str], embed: Embed) -> Matrix:
 
 
 def predictability(scripts: Sequence[Script], seed: int, embed: Embed | None = None) -> list[Predicted]:
-    """Does the text predict the cue? Out of fold: which of all cues, which within its dimension, which dimension; and
-    the question that counts, which of the script's own two cues is the target (chance 1/2)."""
+    """Measure how well the text predicts the cue, out of fold. It is predicted among all cues, within its dimension and
+    by dimension. The row that matters most: which of the script's own two cues is the target (chance 1/2)."""
     plain = [s for s in scripts if not s.says]
     embed = embed or embedder()
     note = "" if embed else WITHOUT
@@ -129,7 +132,7 @@ def _row(what: str, scripts: Sequence[Script], guess: Sequence[str], chance: flo
 
 
 def _out_of_fold(x: Matrix, y: Matrix, fold: NDArray[np.intp]) -> Matrix:
-    """Ridge scores of every column, each row scored without its fold; in the dual, as there are few scripts."""
+    """Score every column by ridge regression, each row without its fold (in the dual, as scripts are few)."""
     x = x - x.mean(0)
     gram = x @ x.T
     out = np.zeros_like(y)
@@ -156,8 +159,11 @@ def _centres(x: Matrix, labels: Sequence[str], slugs: Sequence[str], fold: NDArr
 
 
 def _sides(x: Matrix, scripts: Sequence[Script], place: dict[str, int], fold: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Above 0 where a reader takes the script's target rather than its alternative to be the target: fitted to
-    words × cue, so that "these words and this cue" can be learnt, not only how often a cue is a target."""
+    """Return values above 0 where a reader takes the script's target rather than its alternative for the target.
+
+    The ridge is fitted to words × cue, so that it can learn which words go with which cue, and not only how often a cue
+    is a target.
+    """
     goal = np.zeros((len(scripts), len(place)))
     for i, s in enumerate(scripts):
         goal[i, place[s.cue]], goal[i, place[s.alternative]] = 1, -1

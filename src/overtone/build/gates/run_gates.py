@@ -1,7 +1,7 @@
-"""All gates on audio: measure every clip once, in several processes, keep what was measured, and judge.
+"""Run all gates on audio: measure every clip once, in several processes, and check the measurements.
 
-Facts lie in `facts.jsonl` beside the set, one clip a line, written as they come: a killed build measures on where it
-stopped, and a second build measures only what changed.
+Measurements are stored in `facts.jsonl` in the set's folder, one clip per line, as soon as they are made. A killed
+build resumes there, and a second build measures only changed clips.
 """
 
 from __future__ import annotations
@@ -27,8 +27,11 @@ __all__ = ["FILE", "Checked", "ClipRecord", "audio_gates", "judge", "measure_all
 
 
 class Checked(Struct, frozen=True):
-    """What the gates on audio found. A finding's subject is a clip's path, or `style/cue` where it is about a whole
-    style of a cue (`wholes` names those): nothing is left out for it, but no set with one should be released."""
+    """The result of the gates on audio.
+
+    A finding's subject is a clip's path, or `style/cue` if it concerns a whole style of a cue (see `wholes`). Nothing
+    is left out for the latter, but a set with such a finding should not be released.
+    """
 
     findings: tuple[Finding, ...]
     facts: dict[str, Facts]  # by path
@@ -42,7 +45,7 @@ class Checked(Struct, frozen=True):
 
     @property
     def wholes(self) -> tuple[Finding, ...]:
-        """Findings on a style of a cue as a whole."""
+        """The findings on a whole style of a cue."""
         subjects = {f"{r.style}/{r.cue or 'plain'}" for r in self.rates}
         return tuple(f for f in self.findings if f.subject in subjects)
 
@@ -56,7 +59,8 @@ def audio_gates(
     strength: float = 1.0,
     snr: float = cue.SNR_DB,
 ) -> Checked:
-    """Measure what is not measured yet and run every gate. `strength` and `snr` are what the set was built with."""
+    """Measure clips that are not measured yet and run every gate. `strength` and `snr` are the settings that the set
+    was built with."""
     facts, broken = measure_all(clips, out, jobs, progress)
     found = [*broken, *judge(clips, facts, strength=strength, snr=snr)]
     checked = {
@@ -71,7 +75,7 @@ def audio_gates(
 def judge(
     clips: Sequence[ClipRecord], facts: Mapping[str, Facts], *, strength: float = 1.0, snr: float = cue.SNR_DB
 ) -> list[Finding]:
-    """Every gate over facts already measured."""
+    """Run every gate on existing measurements."""
     return [
         *survive.check(clips, facts),
         *cue.check(clips, facts, strength=strength, snr=snr),
@@ -83,7 +87,8 @@ def judge(
 def measure_all(
     clips: Sequence[ClipRecord], out: Path, jobs: int = 1, progress: Tell | None = None
 ) -> tuple[dict[str, Facts], list[Finding]]:
-    """Facts of every clip by path, from the store where they are known; and findings on files that cannot be read."""
+    """Return the facts of every clip by path, and findings on files that cannot be read. Facts that are already stored
+    are not measured again."""
     require("moonshine_voice", "the offline recogniser, for the gates")
     kept = _load(out / FILE)
     shas: dict[str, str] = {}
@@ -140,7 +145,7 @@ def _formants(clip: ClipRecord) -> float:
 
 
 def _measure(group: Sequence[_Task]) -> list[tuple[str, Facts | str]]:
-    """The facts of one script's clips, or what is wrong with a file; a twin is read once. Runs in a worker."""
+    """Measure the clips of one script; a file that fails yields its error. Runs in a worker process."""
     sounds: dict[str, Sound] = {}
 
     def sound(file: str) -> Sound:
@@ -159,7 +164,7 @@ def _measure(group: Sequence[_Task]) -> list[tuple[str, Facts | str]]:
 
 
 def _load(path: Path) -> dict[Key, Facts]:
-    """The facts measured before by this version; a line that is broken or foreign is measured again."""
+    """Read the facts that this version measured before. Broken or foreign lines are ignored."""
     out: dict[Key, Facts] = {}
     if not path.is_file():
         return out

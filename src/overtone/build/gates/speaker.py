@@ -1,8 +1,8 @@
-"""Same words, same speaker: the styles of a script say its words and no other's, in one voice, except where the cue is
-the speaker. A control clip is the opposite: the same words in a voice that must be another.
+"""Same words, same speaker: the clips of a script say its words in one voice, unless the cue is the speaker.
 
-The voice is compared frame by frame with the neutral twin's on the same words (`Pair.voice_db`), level, slope, pitch
-and the recipe's own change of the resonances taken out; under a scene it has to be the twin's, sample for sample.
+A control clip is the opposite: the same words in a voice that must be another one. Voices are compared frame by frame
+on the same words (`Pair.voice_db`), after removing level, slope, pitch and the recipe's own change of the resonances.
+In a scene the voice must be the twin's, sample for sample.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FITS = 0.5  # a transcript with fewer errors against another script's words is a
 
 
 def check(clips: Sequence[ClipRecord], facts: Mapping[str, Facts]) -> list[Finding]:
-    """Clips with other words or another speaker than their script has; controls with the same speaker."""
+    """Return findings on clips with the wrong words or speaker, and on controls with the same speaker."""
     known = [c for c in clips if c.path in facts]
     return _words(known, facts) + [finding for clip in known for finding in _speaker(clip, facts)]
 

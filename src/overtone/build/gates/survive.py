@@ -1,7 +1,8 @@
-"""Words survive: what the embedded recogniser hears of a clip is near enough to the words, as a run's WER measures it.
+"""Words survive: the embedded recogniser must understand a clip well enough, measured by WER as in a run.
 
-The bounds belong to that recogniser (Moonshine tiny), which errs more than people do; a cue that makes words harder for
-everybody has a wider one. They are bounds on damage, not promises of quality: `docs/gates.md` has the measured rates.
+The bounds belong to that recogniser (Moonshine tiny), which makes more errors than people do. Cues that make words
+harder for people too have a wider bound. The bounds limit damage and do not promise quality: `docs/gates.md` has the
+measured rates.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ LEAST = 6  # clips of a style and cue from which their common rate says anything
 
 
 class Bound(Struct, frozen=True):
-    """The highest WER of one clip, and of all clips of one style and cue together; and why it is what it is."""
+    """The highest WER of one clip, the highest of all clips of a style and cue together, and the reason for both."""
 
     clip: float
     corpus: float
@@ -48,7 +49,7 @@ KIND: dict[str, str] = {slug: kind for kind, slugs in _KIND.items() for slug in 
 
 
 class Rate(Struct, frozen=True):
-    """The word error rate of all clips of one style and cue that passed by themselves, and how many did not."""
+    """The WER of all clips of one style and cue that passed individually, and how many failed."""
 
     style: str
     cue: str
@@ -64,7 +65,7 @@ class Rate(Struct, frozen=True):
 
 
 def bound(cue: str) -> Bound:
-    """The bound of a cue, "" for a plain voice."""
+    """Return the bound of a cue; "" is a plain voice."""
     if cue in KIND:
         return BOUNDS[KIND[cue]]
     known = BY_SLUG.get(cue)
@@ -72,7 +73,7 @@ def bound(cue: str) -> Bound:
 
 
 def check(clips: Sequence[ClipRecord], facts: Mapping[str, Facts]) -> list[Finding]:
-    """Clips over their bound, and styles of a cue whose passing clips together are."""
+    """Return findings on clips above their bound, and on styles of a cue whose passing clips together exceed it."""
     found: list[Finding] = []
     for clip in clips:
         if clip.path not in facts:
@@ -96,7 +97,7 @@ def check(clips: Sequence[ClipRecord], facts: Mapping[str, Facts]) -> list[Findi
 
 
 def rates(clips: Sequence[ClipRecord], facts: Mapping[str, Facts]) -> list[Rate]:
-    """The table of word error rates, by style and cue, over the clips that pass by themselves."""
+    """Return the word error rates by style and cue, over the clips that pass individually."""
     groups: dict[tuple[str, str], list[Facts]] = {}
     for clip in clips:
         if clip.path in facts:

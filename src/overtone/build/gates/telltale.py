@@ -1,7 +1,7 @@
-"""Which written options tell a reader what they are, and by what: the list a writer works through.
+"""Find written options whose kind (harmful, words alone, …) a reader can identify, and the features that reveal it.
 
-The ceiling of a question whose answer moves holds whatever its options look like. But a reader who sees at once which
-option is the harmful one guesses among three, and one who sees the plain one knows what to say to a plain voice.
+The ceiling of a question whose answer moves holds for any wording. But a reader who identifies the harmful option
+guesses among three, and one who identifies the words-alone option knows the answer for a plain voice.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ KINDS = ("harmful", "words", "target", "alternative")
 
 
 class Told(Struct, frozen=True):
-    """How often a trained reader finds the option of one kind, in one category."""
+    """How often a trained reader identifies the option of one kind, in one category."""
 
     category: str
     kind: str
@@ -32,7 +32,7 @@ class Told(Struct, frozen=True):
 
 
 class Telltale(Struct, frozen=True):
-    """One option that was found, how clearly (in standard deviations of all such gaps), and what gave it away."""
+    """One identified option, its margin in standard deviations of all margins, and the features that revealed it."""
 
     script: str
     category: str
@@ -45,7 +45,7 @@ class Telltale(Struct, frozen=True):
 def telltales(
     questions: Sequence[Question], seed: int, embed: Embed | None, most: int = 100
 ) -> tuple[list[Told], list[Telltale]]:
-    """The table of kinds by category, and the clearest options, most telling first."""
+    """Return the table of kinds by category, and the `most` clearest options with the clearest first."""
     written = [q for q in questions if "harmful" in q.provenance]
     texts = readings(written)
     if not texts:
@@ -85,7 +85,7 @@ def telltales(
 
 
 def _reason(shares: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> str:
-    """The plainest features that speak for an option; where none does, it is in the choice of words."""
+    """Name the surface features that favour an option most; if none does, the choice of words."""
     names = surface_names()
     summed = shares[: len(names)].copy()
     for at in range(len(names), len(shares), len(names)):  # the same features again, category by category

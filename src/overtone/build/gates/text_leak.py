@@ -1,8 +1,8 @@
-"""The leak test: how far somebody gets who only reads. Solvers are trained on the set itself, out of fold by script.
+"""The leak test: how many questions a solver answers from the text alone, trained on the set out of fold by script.
 
-A question asked of two clips with the same options and two right answers cannot be answered by reading in more than one
-of two; that is its ceiling. Where the best solver is surely above the ceiling of its category, the text gives the
-answers away and the release does not pass.
+If two clips share a question and its options but have different right answers, a reader gets at most one of the two
+right: this is the question's ceiling. If the best solver is significantly above the ceiling of its category, the text
+reveals the answers and the set does not pass.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ABOUT_WORDS = frozenset({"conflict-words"})  # categories that ask about the wor
 
 
 class Row(Struct, frozen=True):
-    """One solver on one category. `passes` is about this row; a category passes with its best solver."""
+    """One solver on one category. `passes` refers to this row; a category passes if its best solver does."""
 
     part: str
     category: str
@@ -43,11 +43,11 @@ class Row(Struct, frozen=True):
 def table(
     questions: Sequence[Question], seed: int, solvers: Sequence[tuple[str, Solver]] = (), embed: Embed | None = None
 ) -> list[Row]:
-    """Every solver on every category: the trained ones, then those given as (name, solver).
+    """Evaluate every solver on every category: the trained ones, then those given as (name, solver).
 
-    What a given solver leaves unanswered is wrong. Control clips are left out: they repeat the neutral clip's questions
-    word for word. `embed` replaces the offline sentence embedder; where that is not installed the trained solvers read
-    words only, and each row says so.
+    A question that a given solver leaves unanswered counts as wrong. Control clips are excluded because they repeat the
+    questions of the neutral clip word for word. `embed` replaces the offline sentence embedder. If no embedder is
+    installed, the trained solvers use words only, and each row says so in its note.
     """
     questions = [q for q in questions if q.part != "control"]
     note = ""
@@ -81,7 +81,7 @@ def table(
 
 
 def failing(rows: Sequence[Row], parts: Sequence[str] = ("",)) -> list[Row]:
-    """The best solver of each category that does not pass, of the parts named (the headline's by itself)."""
+    """Return the best solver's row for each category that fails, within `parts` (default: the headline part)."""
     best: dict[tuple[str, str], Row] = {}
     for row in rows:
         key = row.part, row.category
@@ -91,8 +91,11 @@ def failing(rows: Sequence[Row], parts: Sequence[str] = ("",)) -> list[Row]:
 
 
 def ceilings(questions: Sequence[Question]) -> list[float]:
-    """For each question the most a reader can expect: where several clips of a script share question and options and
-    their right answers differ, the share of the commonest; 1 for questions about the words; else what a guess gives."""
+    """Return the highest accuracy a reader can expect on each question.
+
+    If several clips of a script share question and options and their right answers differ, this is the share of the
+    most common answer. It is 1 for questions about the words, and otherwise the accuracy of a guess.
+    """
     groups: dict[tuple[str, str, str, str, frozenset[str]], list[int]] = defaultdict(list)
     for i, q in enumerate(questions):
         groups[q.part, q.script.id, q.category, q.question, frozenset(q.options)].append(i)

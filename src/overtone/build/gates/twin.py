@@ -1,5 +1,8 @@
-"""A clip against its neutral twin: the ratio of voice to scene where the voice is the same samples, and otherwise an
-alignment of the two utterances, which finds what was added between the words and whether the same mouth said them."""
+"""Compare a clip with its neutral twin.
+
+If both contain the same voice samples, this gives the ratio of voice to scene. Otherwise the two utterances are
+aligned, which shows what was added between the words and whether the same voice said them.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ Index = NDArray[np.intp]
 
 
 class Pair(Struct, frozen=True):
-    """How a clip differs from its neutral twin. Levels are dB; None where it could not be taken."""
+    """How a clip differs from its neutral twin. Levels are in dB; None means that it could not be measured."""
 
     formants: float  # the factor on the resonances that the recipe announces and `voice_db` takes out
     gain_db: float | None  # of the twin's voice inside the clip, where it is there sample for sample
@@ -66,7 +69,7 @@ def compare(clip: Samples, twin: Samples, rate: int, twin_rate: int, formants: f
 
 
 def spectrogram(x: Samples) -> tuple[Array, Array]:
-    """Power per frame and frequency of a sound at RATE, and the frequencies."""
+    """Return the power per frame and frequency of a sound at RATE, and the frequencies."""
     x = np.pad(x, (_SIZE // 2, max(_SIZE // 2, _SIZE - len(x))))
     frames = np.lib.stride_tricks.sliding_window_view(x, _SIZE)[::_HOP] * np.hanning(_SIZE).astype(np.float32)
     power = np.square(np.abs(np.fft.rfft(frames, axis=1))).astype(np.float64)
@@ -74,13 +77,14 @@ def spectrogram(x: Samples) -> tuple[Array, Array]:
 
 
 def _bands(power: Array, hertz: Array) -> Array:
-    """Third-octave levels in dB, no lower than 60 dB under the loudest frame."""
+    """Return third-octave levels in dB, limited from below to 60 dB under the loudest frame."""
     out = np.stack([power[:, (hertz >= a) & (hertz < b)].mean(1) for a, b in pairwise(_EDGES)], 1)
     return np.asarray(10 * np.log10(np.maximum(out, out.max() * 1e-6) + 1e-20))
 
 
 def _under(clip: Array, twin: Array, rate: int) -> tuple[float | None, float | None, float | None]:
-    """The twin inside the clip: its gain by least squares, its ratio to what is left, and how often that is louder."""
+    """Return the twin's gain within the clip by least squares, its ratio to the rest, and how often the rest is louder.
+    """
     energy = float(twin @ twin)
     gain = float(clip @ twin) / energy if energy else 0.0
     if gain <= 0:
@@ -95,7 +99,7 @@ def _under(clip: Array, twin: Array, rate: int) -> tuple[float | None, float | N
 
 
 def align(a: Array, b: Array) -> tuple[Index, Index]:
-    """The cheapest monotone path through two sequences of band levels, each taken against its own mean."""
+    """Return the cheapest monotone path through two sequences of band levels, each minus its own mean."""
     a, b = a - a.mean(0), b - b.mean(0)
     cost = np.sqrt(np.maximum((a**2).mean(1)[:, None] + (b**2).mean(1)[None, :] - 2 * (a @ b.T) / a.shape[1], 0))
     n, m = cost.shape
@@ -119,7 +123,7 @@ def align(a: Array, b: Array) -> tuple[Index, Index]:
 
 
 def _added(i: Index, j: Index, n: int) -> NDArray[np.bool_]:
-    """Frames of the clip that the twin has nothing for: long stretches in which the path hardly moves in the twin."""
+    """Mark the clip's frames that the twin lacks: long stretches in which the path hardly moves in the twin."""
     at = np.zeros(n)
     at[i] = j  # the last frame of the twin that a frame of the clip is laid on
     added = np.zeros(n, bool)
@@ -131,8 +135,8 @@ def _added(i: Index, j: Index, n: int) -> NDArray[np.bool_]:
 
 @functools.lru_cache(8)
 def _filters(formants: float) -> tuple[Array, Array]:
-    """Triangular filters, evenly spaced by ear, for a throat scaled by 1 / `formants`; and what leaves in a level and a
-    slope over octaves (as far as a recipe's tilt reaches)."""
+    """Return triangular mel filters for a throat scaled by 1 / `formants`, and a projection. The projection removes a
+    level and a slope over octaves (as far as a recipe's tilt reaches)."""
     mel = np.linspace(2595 * np.log10(1 + _LOW / 700), 2595 * np.log10(1 + _HIGH / 700), _FILTERS + 2)
     edge = 700 * (10 ** (mel / 2595) - 1)
     hertz = np.linspace(0.0, RATE / 2, _SIZE // 2 + 1)[None, :]
@@ -144,7 +148,7 @@ def _filters(formants: float) -> tuple[Array, Array]:
 
 
 def _short_spectra(x: Samples, frames: Index, formants: float) -> Array:
-    """Levels in dB of the filters around the middle of each frame, averaged over seven short windows."""
+    """Return the filters' levels in dB around the middle of each frame, averaged over seven short windows."""
     x = np.pad(x, (_SIZE, 2 * _SIZE))
     window = np.hanning(_SHORT).astype(np.float32)
     power = np.zeros((len(frames), _SIZE // 2 + 1))
@@ -156,7 +160,7 @@ def _short_spectra(x: Samples, frames: Index, formants: float) -> Array:
 
 
 def _distance(a: Samples, b: Samples, i: Index, j: Index, formants: float) -> float | None:
-    """The median over aligned frames of the RMS difference of their spectra that no level or slope explains."""
+    """Return the median over aligned frames of the RMS spectral difference that no level or slope explains."""
     if len(i) < 20:
         return None
     left = (_short_spectra(a, i, 1.0) - _short_spectra(b, j, formants)) @ _filters(1.0)[1].T

@@ -1,7 +1,7 @@
-"""Sixteen places and happenings to stand behind a speaker, synthesised: no recording, no licence but our own.
+"""Sixteen synthesised backgrounds for a speaker: they need no recording and no licence but our own.
 
-`scene(slug, n, rate, rng)` gives n samples at root mean square 1. Each maker knows several kinds of its scene and draws
-one, as no two rains sound alike; what names a scene comes within its first second.
+`scene(slug, n, rate, rng)` returns n samples at root mean square 1. Each maker has several kinds of its scene and draws
+one, because no two rains sound the same. The sound that identifies a scene starts within the first second.
 """
 
 from __future__ import annotations
@@ -43,11 +43,8 @@ SCENES: dict[str, Maker] = {
 
 
 def scene(slug: str, n: int, rate: int, rng: Rng, manner: str = "") -> Sound:
-    """`n` samples of the scene named by an environment cue's slug, at root mean square 1.
-
-    `manner` is the mood of music, one of MOODS; the other scenes have none. The same generator state gives the same
-    sound.
-    """
+    """Return `n` samples of the scene named by an environment cue's slug, at root mean square 1. `manner` is the mood
+    of music, one of MOODS; the other scenes have none. The same generator state gives the same sound."""
     if slug not in SCENES:
         raise UsageError(f"no scene {slug!r}{suggest(slug, SCENES)}; there are: {', '.join(SCENES)}")
     if manner and slug != "music":

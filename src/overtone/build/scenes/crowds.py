@@ -1,4 +1,4 @@
-"""People behind the speaker: applause, cheering, chatter, children. Their voices have no words to be followed."""
+"""People in the background: applause, cheering, chatter, children. Their voices have no intelligible words."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from overtone.build.tract import Rng, Sound, add, decay, ramp, unit
 
 
 def applause(n: int, rate: int, rng: Rng) -> Sound:
-    """From four people to a full hall clapping, each in a rhythm of their own."""
+    """Return the applause of four people up to a full hall, each person with a separate rhythm."""
     people = int(np.exp(rng.uniform(np.log(4), np.log(70))))
     out = np.zeros(n)
     m = int(0.045 * rate)
@@ -29,7 +29,7 @@ def applause(n: int, rate: int, rng: Rng) -> Sound:
 
 
 def cheering(n: int, rate: int, rng: Rng) -> Sound:
-    """A crowd that roars: long open vowels sliding up and down, whistles and a few claps on top."""
+    """Return a roaring crowd: long open vowels sliding up and down, with whistles and a few claps."""
     out = np.zeros(n)
     for _ in range(6):
         at, base = int(rng.uniform(-0.9, 0.1) * rate), rng.uniform(190, 430)
@@ -54,7 +54,7 @@ def cheering(n: int, rate: int, rng: Rng) -> Sound:
 
 
 def chatter(n: int, rate: int, rng: Rng) -> Sound:
-    """A room full of talk, with cups: nobody can be followed."""
+    """Return a room full of talk and clinking cups, in which no single voice can be followed."""
     near = np.zeros(n)
     for k in range(4):
         man = k % 2 == 0
@@ -74,7 +74,7 @@ def chatter(n: int, rate: int, rng: Rng) -> Sound:
 
 
 def children(n: int, rate: int, rng: Rng) -> Sound:
-    """Two or three children talking, or a playground full of them: high, lively voices, squeals and giggles."""
+    """Return two or three children talking, or a full playground: high, lively voices, squeals and giggles."""
     playground = rng.random() < 0.5
     out = np.zeros(n)
     for _ in range(3):

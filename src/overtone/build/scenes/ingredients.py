@@ -1,6 +1,6 @@
-"""What the scenes are put together from: coloured noise, showers of small sounds, voices at a distance, microphones.
+"""The components of scenes: coloured noise, showers of small sounds, distant voices, microphones.
 
-Everything is vectorised over the whole length of a scene: a scene must cost less than a hundredth of its own time.
+Everything is vectorised over the whole length of a scene: rendering must take less than 1 % of its duration.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FORMANTS = ((1.0, 90.0), (0.6, 120.0), (0.4, 200.0))  # height and width of eac
 
 @lru_cache(maxsize=64)
 def fast_size(n: int) -> int:
-    """The next length that the FFT takes quickly."""
+    """Return the next length for which the FFT is fast."""
     best = 1 << max(n - 1, 1).bit_length()
     for odd in (3, 5, 9, 15):
         size = odd
@@ -32,14 +32,14 @@ def fast_size(n: int) -> int:
 
 
 def density(points: Points, size: int, rate: int) -> Sound:
-    """The gain at every frequency of an FFT of that size."""
+    """Return the gain at every frequency of an FFT of that size."""
     hertz = np.maximum(np.fft.rfftfreq(size, 1 / rate), 1.0)
     db = np.interp(np.log2(hertz), np.log2([p[0] for p in points]), [p[1] for p in points])
     return np.asarray(10 ** (db / 20))
 
 
 def noise(n: int, rate: int, rng: Rng, points: Points) -> Sound:
-    """Noise of the given colour at root mean square 1, drawn in the frequency domain."""
+    """Return noise of the given colour at root mean square 1, drawn in the frequency domain."""
     size = fast_size(n)
     bins = size // 2 + 1
     drawn = rng.standard_normal(2 * bins, dtype=np.float32).view(np.complex64)
@@ -49,21 +49,21 @@ def noise(n: int, rate: int, rng: Rng, points: Points) -> Sound:
 
 
 def coloured(x: Sound, rate: int, points: Points) -> Sound:
-    """`x` through a filter given as points; its end does not run into its beginning."""
+    """Filter `x` by a response given as points; its end does not wrap into its beginning."""
     size = fast_size(x.size + int(0.05 * rate))
     out: Sound = np.fft.irfft(np.fft.rfft(x, size) * density(points, size, rate), size)[: x.size]
     return out
 
 
 def convolved(x: Sound, kernel: Sound) -> Sound:
-    """`x` with each of its points turned into `kernel`, cut to the length of `x`."""
+    """Return `x` convolved with `kernel`, cut to the length of `x`."""
     size = fast_size(x.size + kernel.size)
     out: Sound = np.fft.irfft(np.fft.rfft(x, size) * np.fft.rfft(kernel, size), size)[: x.size]
     return out
 
 
 def curve(n: int, rate: int, rng: Rng, hertz: float, low: float, high: float) -> Sound:
-    """A smooth random walk between `low` and `high` that turns about `hertz` times a second, drawn on a coarse grid."""
+    """Return a smooth random walk between `low` and `high` that turns `hertz` times per second, on a coarse grid."""
     knots = max(int(n / rate * hertz) + 3, 4)
     at = np.linspace(0, knots - 1.001, max(12 * knots, 16))
     left = at.astype(np.int64)
@@ -74,17 +74,17 @@ def curve(n: int, rate: int, rng: Rng, hertz: float, low: float, high: float) ->
 
 
 def swing(n: int, rate: int, rng: Rng, hertz: float, low_db: float, high_db: float) -> Sound:
-    """A gain that wanders between two levels, smoothly in dB."""
+    """Return a gain that wanders between two levels, smoothly in dB."""
     return np.asarray(10 ** (curve(n, rate, rng, hertz, low_db, high_db) / 20))
 
 
 def between(rng: Rng, *ranges: tuple[float, float]) -> list[float]:
-    """One number out of each range."""
+    """Draw one number from each range."""
     return [float(rng.uniform(low, high)) for low, high in ranges]
 
 
 def sprinkle(n: int, rate: int, rng: Rng, per_second: float, spread: float = 1.0) -> Sound:
-    """Points at random moments, their sizes log-normal: most are small, a few stand out."""
+    """Return points at random times with log-normal sizes: most are small, a few stand out."""
     count = max(int(rng.poisson(per_second * n / rate)), 1)
     out = np.zeros(n)
     np.add.at(out, rng.integers(0, n, count), np.exp(spread * rng.standard_normal(count)))
@@ -92,7 +92,7 @@ def sprinkle(n: int, rate: int, rng: Rng, per_second: float, spread: float = 1.0
 
 
 def drops(n: int, rate: int, rng: Rng, per_second: float, hertz: tuple[float, float], seconds: float) -> Sound:
-    """A shower of short damped bursts whose middles lie within a band, in three sizes."""
+    """Return a shower of short damped bursts with centre frequencies within a band, in three sizes."""
     out = np.zeros(n)
     for _ in range(3):
         m = max(int(seconds * rate * rng.uniform(1.2, 3.0)), 8)
@@ -104,14 +104,14 @@ def drops(n: int, rate: int, rng: Rng, per_second: float, hertz: tuple[float, fl
 
 
 def band(n: int, rate: int, rng: Rng, centre: Sound, width: float) -> Sound:
-    """Noise in a narrow band whose middle follows `centre` (Hz per sample)."""
+    """Return noise in a narrow band whose centre follows `centre` (Hz per sample)."""
     low = [(1.0, 0.0), (width, 0.0), (4 * width, -30.0), (16 * width, -70.0)]
     carrier = np.exp(2j * np.pi * np.cumsum(centre) / rate)
     return unit(np.real(carrier * (noise(n, rate, rng, low) + 1j * noise(n, rate, rng, low))))
 
 
 def tail(x: Sound, rate: int, rng: Rng, seconds: float, amount: float) -> Sound:
-    """`x` where it resounds: so much of a decaying tail, duller as it goes, is added to it."""
+    """Add reverberation to `x`: `amount` of a decaying tail that gets duller as it decays."""
     m = int(seconds * rate)
     bright = noise(m, rate, rng, [(100, 0), (2500, 0), (8000, -8)]) * decay(m, rate, 0.6 * seconds)
     dull = noise(m, rate, rng, [(80, 0), (800, 0), (4000, -16)]) * decay(m, rate, seconds)
@@ -120,14 +120,14 @@ def tail(x: Sound, rate: int, rng: Rng, seconds: float, amount: float) -> Sound:
 
 
 def street(n: int, rate: int, rng: Rng) -> Sound:
-    """Traffic some way off: a dull roar that comes and goes."""
+    """Return distant traffic: a dull roar that rises and falls."""
     knee, top = between(rng, (-8, 0), (-34, -22))
     colour = [(30.0, 0.0), (120.0, 0.0), (500.0, knee - 4), (1500.0, knee - 10), (8000.0, knee + top)]
     return noise(n, rate, rng, colour) * swing(n, rate, rng, 0.6, -4, 3)
 
 
 def microphone(x: Sound, rate: int, rng: Rng) -> Sound:
-    """`x` as some microphone at some place took it: a tilt, a low cut, a dull top, a little hiss of its own."""
+    """Record `x` with a random microphone: a tilt, a low cut, a dull top, and a little hiss."""
     tilt = float(np.clip(rng.normal(0.0, 0.8), -1.6, 1.6))
     low = float(np.exp(rng.uniform(np.log(15), np.log(80))))
     top = rng.uniform(-7, 1)
@@ -145,19 +145,19 @@ def microphone(x: Sound, rate: int, rng: Rng) -> Sound:
 
 @lru_cache(maxsize=32)
 def _saw(harmonics: int) -> Sound:
-    """One turn of a saw-tooth with so many harmonics."""
+    """Return one period of a sawtooth with that many harmonics."""
     turn = 2 * np.pi * np.arange(_TABLE) / _TABLE
     return np.asarray(sum((np.sin(k * turn) / k for k in range(1, harmonics + 1)), np.zeros(_TABLE)))
 
 
 def buzz(pitch: Sound, rate: int) -> Sound:
-    """A saw-tooth that follows `pitch` (Hz per sample) without aliasing, read from a table."""
+    """Return a sawtooth that follows `pitch` (Hz per sample) without aliasing, read from a table."""
     table = _saw(max(int(0.48 * rate / float(pitch.max())), 1))
     return np.asarray(table[(np.cumsum(pitch) * (_TABLE / rate)).astype(np.int64) % _TABLE])
 
 
 def vowelled(x: Sound, rate: int, tracks: Sound, scale: float) -> Sound:
-    """`x` through formants that move: `tracks` holds three frequencies at evenly spaced moments, (moments, 3)."""
+    """Filter `x` by moving formants: `tracks` holds three frequencies at evenly spaced times, (times, 3)."""
     frames = x.size // _HOP + 2
     padded = np.zeros((frames + 1) * _HOP)
     padded[_HOP : _HOP + x.size] = x
@@ -178,13 +178,13 @@ def vowelled(x: Sound, rate: int, tracks: Sound, scale: float) -> Sound:
 
 
 def called(rate: int, pitch: Sound, vowels: Sequence[str], scale: float, air: float, rng: Rng) -> Sound:
-    """One long vowel, sung or shouted along `pitch`, at root mean square 1."""
+    """Return one long vowel, sung or shouted along `pitch`, at root mean square 1."""
     source = buzz(pitch, rate) + air * rng.standard_normal(pitch.size)
     return unit(vowelled(source, rate, np.array([VOWELS[v] for v in vowels]), scale))
 
 
 def talk(n: int, rate: int, rng: Rng, f0: float, scale: float, lively: float = 1.0, slow: float = 1.0) -> Sound:
-    """Somebody talking without words: syllables of changing vowels, hissing consonants, phrases that sink, pauses."""
+    """Return speech without words: syllables of changing vowels, hissing consonants, sinking phrases, pauses."""
     names = tuple(VOWELS)
     ends, height, loud, vowel, hissed = [0.0], [f0], [0.0], [0], []
     at = -float(rng.uniform(0, 0.5))
@@ -232,7 +232,7 @@ def talk(n: int, rate: int, rng: Rng, f0: float, scale: float, lively: float = 1
 
 
 def again(x: Sound, rng: Rng) -> Sound:
-    """The same crowd at another moment and pitch: more people who cost little and are not known again."""
+    """Return the same crowd at another moment and pitch: a cheap way to add people who sound different."""
     n = x.size
     at = (np.arange(n) * rng.uniform(0.88, 1.14) + rng.integers(n)) % (n - 1)
     left = at.astype(np.int64)

@@ -1,7 +1,7 @@
-"""Music of five moods behind the speaker: each its own mode, pace, harmony, tune, articulation and instruments.
+"""Background music in five moods: each has its own mode, pace, harmony, tune, articulation and instruments.
 
-What the moods differ in follows what listeners go by (Juslin & Laukka 2003; Gabrielsson & Lindström 2010): mode and
-pace first, then articulation, register, brightness and how level the sound is.
+The differences follow the cues that listeners use (Juslin & Laukka 2003; Gabrielsson & Lindström 2010): mode and pace
+first, then articulation, register, brightness and how even the level is.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ MOODS: dict[str, Mood] = {
 
 
 def music(n: int, rate: int, rng: Rng, manner: str = "") -> Sound:
-    """A small band in one of the moods of MOODS; without a name, in the first."""
+    """Return a small band in one of the moods of MOODS (default: the first)."""
     name = manner or next(iter(MOODS))
     if name not in MOODS:
         raise UsageError(f"no mood of music {name!r}{suggest(name, MOODS)}; there are: {', '.join(MOODS)}")
@@ -101,7 +101,7 @@ def _pitch(key: int, scale: tuple[int, ...], degree: int) -> float:
 
 
 def _table(harmonics: tuple[float, ...]) -> Sound:
-    """One turn of a wave with these harmonics: a note is read from it, which is ten times faster than adding sines."""
+    """Return one period of a wave with these harmonics: reading notes from it is ten times faster than adding sines."""
     turn = 2 * np.pi * np.arange(_TABLE) / _TABLE
     return unit(sum((a * np.sin((k + 1) * turn) for k, a in enumerate(harmonics)), np.zeros(_TABLE)))
 
@@ -124,7 +124,7 @@ def _tune(
     where: tuple[int, int],
     step: float,
 ) -> float:
-    """One bar of the tune, a walk that comes back to the chord; returns where it stopped."""
+    """Add one bar of the tune, a walk that returns to the chord; return the step where it stopped."""
     (start, beat), (key, root) = when, where
     rhythm = mood.rhythm[int(rng.integers(len(mood.rhythm)))]
     at = 0.0
@@ -146,7 +146,7 @@ def _tune(
 
 
 def _back(out: Sound, rate: int, rng: Rng, mood: Mood, when: tuple[float, float], key: int, root: int) -> None:
-    """One bar of bass and chords."""
+    """Add one bar of bass and chords."""
     start, beat = when
     low = key - 24
     soft, plain, rich = (1.0, 0.3, 0.12), (1.0, 0.5, 0.2, 0.1), (1.0, 0.6, 0.5, 0.35, 0.3, 0.2)
@@ -190,7 +190,7 @@ def _back(out: Sound, rate: int, rng: Rng, mood: Mood, when: tuple[float, float]
 
 
 def _drum(out: Sound, rate: int, rng: Rng, kind: str, when: tuple[float, float]) -> None:
-    """One bar of drums."""
+    """Add one bar of drums."""
     if kind == "none":
         return
     start, beat = when

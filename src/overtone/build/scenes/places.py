@@ -1,4 +1,4 @@
-"""Places to speak in: a car, an underground train, a basketball court."""
+"""Places as background: a car, an underground train, a basketball court."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from overtone.build.tract import Rng, Sound, add, decay, ramp, unit
 
 
 def car(n: int, rate: int, rng: Rng) -> Sound:
-    """An engine that idles, drives along or speeds up, with the road or the street around it."""
+    """Return an engine that idles, drives or accelerates, with the road or the street around it."""
     kind = rng.choice(["idle", "drive", "rough"], p=[0.35, 0.4, 0.25])
     firing = {"idle": (18, 32), "drive": (45, 110), "rough": (9, 18)}[str(kind)]  # explosions a second
     speed = rng.uniform(*firing) * curve(n, rate, rng, 0.7, 0.98, 1.02)
@@ -40,7 +40,7 @@ def car(n: int, rate: int, rng: Rng) -> Sound:
 
 
 def subway(n: int, rate: int, rng: Rng) -> Sound:
-    """A train through a tunnel: a roar, wheels over joints in pairs, sometimes the motor's whine or a screech."""
+    """Return a train in a tunnel: a roar, wheels over joints in pairs, sometimes a motor's whine or a screech."""
     bottom, knee, top = between(rng, (-6, 10), (180, 600), (-48, -34))
     roar = [(30.0, bottom), (80.0, 0.0), (knee, -4.0), (2 * knee, -12.0), (3000.0, 0.7 * top), (9000.0, top)]
     out = noise(n, rate, rng, roar) * swing(n, rate, rng, 1.5, -4.0, 3.0)
@@ -72,7 +72,7 @@ def subway(n: int, rate: int, rng: Rng) -> Sound:
 
 
 def basketball(n: int, rate: int, rng: Rng) -> Sound:
-    """A ball dribbled on a hall floor, and shoes that squeak."""
+    """Return a ball dribbled on a hall floor, and squeaking shoes."""
     out = np.zeros(n)
     m = int(0.22 * rate)
     t = np.arange(m) / rate

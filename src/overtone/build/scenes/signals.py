@@ -1,4 +1,4 @@
-"""Things that sound out behind the speaker: an alarm, a ringtone, car horns, a dog."""
+"""Signals in the background: an alarm, a ringtone, car horns, a dog."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from overtone.build.tract import Rng, Sound, add, decay, gain, ramp, unit
 
 
 def alarm(n: int, rate: int, rng: Rng) -> Sound:
-    """A bedside clock: high beeps in groups or one by one, a buzzing tone, or a bell with a hammer."""
+    """Return a bedside alarm: high beeps in groups or single, a buzzing tone, or a bell with a hammer."""
     kind = rng.choice(["group", "single", "buzz", "bell"], p=[0.35, 0.25, 0.15, 0.25])
     t = np.arange(n) / rate + rng.uniform(0, 0.2)
     if kind == "bell":
@@ -37,7 +37,7 @@ def alarm(n: int, rate: int, rng: Rng) -> Sound:
 
 
 def _bell(n: int, rate: int, rng: Rng) -> Sound:
-    """Two shells struck in turn, twenty times a second or so; they never fall silent."""
+    """Return two shells struck in turn, about twenty times per second, that never fall silent."""
     blows, pace = np.zeros(n), rng.uniform(12, 26)
     at = 0.0
     while at * rate < n:
@@ -58,7 +58,7 @@ def _bell(n: int, rate: int, rng: Rng) -> Sound:
 
 
 def ringtone(n: int, rate: int, rng: Rng) -> Sound:
-    """A phone: a quick figure on bars or on a chip that keeps coming back, with the buzz of the phone on a table."""
+    """Return a phone: a quick repeated figure on bars or a chip, with the buzz of the phone on a table."""
     figures = (
         (76, 79, 84, 79, 86, 84, 79, 76),
         (88, 86, 78, 80, 85, 83, 74, 76),
@@ -92,7 +92,7 @@ def ringtone(n: int, rate: int, rng: Rng) -> Sound:
 
 
 def honking(n: int, rate: int, rng: Rng) -> Sound:
-    """Impatient cars: horns of one or two notes, short and long, near and far, in a street."""
+    """Return impatient cars: horns of one or two notes, short and long, near and far, in a street."""
     out = np.zeros(n)
     at = int(rng.uniform(0.0, 0.25) * rate)
     while at < n:
@@ -116,7 +116,7 @@ def honking(n: int, rate: int, rng: Rng) -> Sound:
 
 
 def dog(n: int, rate: int, rng: Rng) -> Sound:
-    """Barks one by one or in twos and threes: a rough cry that jumps up and drops within a fifth of a second."""
+    """Return barks, single or in twos and threes: a rough cry that jumps up and drops within a fifth of a second."""
     out = np.zeros(n)
     size = np.exp(rng.uniform(np.log(0.7), np.log(1.5)))  # 0.7 a lap dog, 1.5 a hound
     at = int(rng.uniform(0.02, 0.3) * rate)

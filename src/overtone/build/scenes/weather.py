@@ -1,4 +1,4 @@
-"""Weather behind the speaker: rain, wind, thunder, waves. Colours and swings follow recordings of the real ones."""
+"""Weather in the background: rain, wind, thunder, waves. Spectra and fluctuations follow real recordings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from overtone.build.tract import Rng, Sound, add, decay, gain, ramp, unit
 
 
 def rain(n: int, rate: int, rng: Rng) -> Sound:
-    """Steady, light with single drops, a downpour, or drumming on a roof."""
+    """Return steady rain, light rain with single drops, a downpour, or rain drumming on a roof."""
     kind = rng.choice(["steady", "light", "heavy", "roof"], p=[0.4, 0.2, 0.25, 0.15])
     bottom, low, middle, top = between(rng, (-4, 10), (-6, 6), (-4, 3), (-10, -3))
     if kind == "heavy":
@@ -35,7 +35,7 @@ def rain(n: int, rate: int, rng: Rng) -> Sound:
 
 
 def wind(n: int, rate: int, rng: Rng) -> Sound:
-    """Gusts that buffet the ear, wind in leaves, or a howl round a corner."""
+    """Return gusts that buffet the ear, wind in leaves, or a howl around a corner."""
     kind = rng.choice(["buffet", "trees", "howl"], p=[0.4, 0.3, 0.3])
     gust = swing(n, rate, rng, rng.uniform(0.5, 1.2), -4.0, 2.0)
     knee = rng.uniform(90, 220)
@@ -63,7 +63,7 @@ def wind(n: int, rate: int, rng: Rng) -> Sound:
 
 
 def thunder(n: int, rate: int, rng: Rng) -> Sound:
-    """A strike near or far, its top dying first, its rumble rolling on; sometimes thin rain."""
+    """Return strikes near or far: high frequencies die first, then the rumble rolls; sometimes thin rain."""
     out = np.zeros(n)
     near = rng.uniform(0, 1)
     at = int(rng.uniform(0.0, 0.35) * rate)
@@ -79,7 +79,7 @@ def thunder(n: int, rate: int, rng: Rng) -> Sound:
 
 
 def _strike(rate: int, rng: Rng, near: float) -> Sound:
-    """Three bands of one stroke, each with its own decay, broken by the claps of the stroke's many bends."""
+    """Return three bands of one stroke, each with its own decay, broken by the claps of the stroke's bends."""
     m = int(rng.uniform(3.5, 5.0) * rate)
     claps = np.zeros(m)
     for k, moment in enumerate(np.sort(rng.uniform(0, 0.4 + 1.6 * near, int(rng.integers(3, 9))))):
@@ -116,7 +116,7 @@ def _strike(rate: int, rng: Rng, near: float) -> Sound:
 
 
 def waves(n: int, rate: int, rng: Rng) -> Sound:
-    """Surf that swells, breaks and draws back; small waves lapping; or the sea all along a beach."""
+    """Return surf that swells, breaks and draws back, small lapping waves, or the sea along a beach."""
     kind = rng.choice(["surf", "lapping", "beach"], p=[0.5, 0.2, 0.3])
     low, high = {"surf": (3.0, 7.0), "lapping": (1.2, 2.6), "beach": (4.0, 9.0)}[str(kind)]
     swell, foam = np.zeros(n), np.zeros(n)

@@ -1,4 +1,4 @@
-"""The voices a set is spoken with: engines found by name, joined into a cast that knows who speaks which script."""
+"""The voices of a set: engines found by name, joined into a cast that assigns a speaker to each script."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ REPLY_VOICE = "en-us+Nguyen@1.14^65"  # speaks every reference reply: an assista
 
 
 def held_out() -> frozenset[str]:
-    """Engine names of every voice of the default cast and of the replies. What is fitted or tuned on synthetic speech
-    must not have heard them."""
+    """Return the engine names of all voices of the default cast and of the replies. Models that are fitted or tuned on
+    synthetic speech must not have heard them."""
     from overtone.build.voices.espeak import CHOSEN, parts
 
     return frozenset(parts(name)[0] for name in (*CHOSEN["male"], *CHOSEN["female"], REPLY_VOICE))

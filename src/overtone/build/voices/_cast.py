@@ -1,4 +1,4 @@
-"""Who speaks which script: engines joined into one cast, its speakers spread evenly and always the same way."""
+"""Assign speakers to scripts: engines are joined into one cast whose speakers are used evenly and reproducibly."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROLES: dict[str, Sex] = {  # the names scripts use
 
 
 class Cast:
-    """The speakers of all engines. A script meets the same speaker in every build with the same voices."""
+    """The speakers of all engines. A script gets the same speaker in every build with the same voices."""
 
     def __init__(self, engines: dict[str, Engine]) -> None:
         self.engines = engines
@@ -32,26 +32,25 @@ class Cast:
                 raise UsageError(f"no {sex} voice among {', '.join(engines)}; add one, e.g. --voice espeak")
 
     def speakers(self) -> tuple[Speaker, ...]:
-        """Everybody, engine by engine."""
+        """Return all speakers, engine by engine."""
         return tuple(s for engine in self.engines.values() for s in engine.speakers())
 
     def engine(self, speaker: Speaker) -> Engine:
-        """The engine that speaks for a speaker."""
+        """Return the engine of a speaker."""
         return self.engines[speaker.engine]
 
     def identity(self) -> str:
-        """Every engine and version, for hashes and the manifest."""
+        """Return every engine and version, for hashes and the manifest."""
         return ", ".join(engine.identity() for engine in self.engines.values())
 
     def of(self, role: str, script_id: str, take: int = 0) -> Speaker:
-        """Who speaks a script. Its role fixes the sex, its id the speaker; another take is the next one's."""
+        """Return the speaker of a script. Its role sets the sex, its id the speaker; another take uses the next one."""
         if role not in ROLES:
             raise UsageError(f"no voice {role!r}{suggest(role, ROLES)}; there are: {', '.join(ROLES)}")
         return self._drawn(ROLES[role], script_id, take)
 
     def turn(self, place: int, script_id: str, take: int = 0) -> Speaker:
-        """Who speaks what stands at a place in a list, where nothing says of which sex: men and women in turn, each
-        as often as the next."""
+        """Return the speaker for an index in a list without roles: men and women in turn, each equally often."""
         able = [s for e in self.engines.values() for s in e.speakers_of(script_id)]
         sex = SEXES[place % 2] if any(s.sex == SEXES[place % 2] for s in able) else SEXES[1 - place % 2]
         mine = [s for s in able if s.sex == sex]
@@ -60,12 +59,11 @@ class Cast:
         return mine[(place // 2 + take) % len(mine)]
 
     def other(self, speaker: Speaker, script_id: str, take: int = 0) -> Speaker | None:
-        """Another speaker of the same sex, for the control clip; of the same engine where it has one. None where there
-        is nobody else."""
+        """Return another speaker of the same sex for the control clip, or None. The same engine is preferred."""
         return self._able(speaker.sex, script_id, speaker, take)
 
     def partner(self, speaker: Speaker, script_id: str, take: int = 0) -> Speaker:
-        """Who speaks in its place where the other sex is wanted."""
+        """Return the speaker of the other sex for a script."""
         return self._drawn("female" if speaker.sex == "male" else "male", script_id, take)
 
     def missing(self, wanted: Iterable[tuple[Speaker, How]]) -> list[str]:
@@ -95,7 +93,7 @@ class Cast:
 
 @functools.cache
 def cast(specs: tuple[str, ...] = DEFAULT) -> Cast:
-    """The cast that the texts of some SPECs make up; opened once per process, so workers may call it again."""
+    """Return the cast of some SPECs; opened once per process, so workers may call it again."""
     engines: dict[str, Engine] = {}
     for text in specs or DEFAULT:
         spec = parse_spec(text)

@@ -1,6 +1,6 @@
-"""One POST that brings a sound back: the models' HTTP client, for a builder that speaks clip after clip and blocks.
+"""Send one POST that returns a sound: a blocking wrapper around the models' HTTP client.
 
-Redirects are refused: they would carry the words elsewhere.
+Redirects are refused, because they would send the words elsewhere.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ _ADVICE = {
 
 
 def post(endpoint: Endpoint, body: Any, *, who: str, wait: float = 1.0) -> bytes:
-    """Return the bytes of a 2xx answer. Overload and time-outs are tried again after `Retry-After`; else VoiceError."""
+    """Return the bytes of a 2xx answer. Overload and time-outs are retried after `Retry-After`; other failures raise
+    VoiceError."""
     data = msgspec.json.encode(body)
     for attempt in range(RETRIES + 1):
         try:

@@ -20,7 +20,7 @@ _ASCII = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "–": "
 
 
 def find_program(name: str, package: str) -> str:
-    """The path of a program; MissingExtra names the package that brings it."""
+    """Return the path of a program. Raises MissingExtra with the package that provides it."""
     path = shutil.which(name)
     if path is None:
         raise MissingExtra(f"the program {name!r} is not installed; run 'apt install {package}', or use --voice espeak")
@@ -28,7 +28,7 @@ def find_program(name: str, package: str) -> str:
 
 
 def plain_ascii(words: str) -> str:
-    """Words for programs that know no other letters: typographic marks as plain ones, accents taken off."""
+    """Reduce words to ASCII: typographic marks become plain ones, accents are removed."""
     plain = unicodedata.normalize("NFKD", words.translate(_ASCII))
     return " ".join(plain.encode("ascii", "ignore").decode().split())
 
@@ -41,8 +41,8 @@ def run_program(
     timeout: float = TIMEOUT,
     fine: tuple[int, ...] = (0,),
 ) -> tuple[str, str]:
-    """Run a program to its end; what it wrote to stdout and stderr. VoiceError when its exit status is not among the
-    `fine` ones or it takes too long."""
+    """Run a program and return its stdout and stderr. Raises VoiceError if its exit status is not in `fine` or it takes
+    too long."""
     program = Path(command[0]).name
     try:
         status, *streams = processes.run(command, None if feed is None else feed.encode(), timeout)
@@ -70,7 +70,7 @@ def speech_of(
 
 
 def sounding(samples: Samples, rate: int, who: str) -> tuple[Samples, int]:
-    """The samples, unless nobody can be heard in them."""
+    """Return the samples. Raises VoiceError if they are silent."""
     if not samples.size or float(abs(samples).max()) < 1e-4:
         raise VoiceError(f"{who}: what came back is silence")
     return samples, rate
@@ -78,6 +78,6 @@ def sounding(samples: Samples, rate: int, who: str) -> tuple[Samples, int]:
 
 @contextlib.contextmanager
 def workplace() -> Iterator[Path]:
-    """A folder for one utterance's files, gone afterwards."""
+    """Provide a temporary folder for one utterance's files."""
     with tempfile.TemporaryDirectory(prefix="overtone-voice-") as folder:
         yield Path(folder)

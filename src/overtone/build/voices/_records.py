@@ -1,4 +1,4 @@
-"""What a voice engine is: who can speak, how something is to be said, and the few calls the builder makes."""
+"""The interface of a voice engine: its speakers, the instructions for a clip, and the calls that the builder makes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Speaker:
 
 @dataclass(frozen=True)
 class How:
-    """How a script is to be said. `file` is the clip's name relative to `audio/`, by which recordings are found."""
+    """How a script should be said. `file` is the clip's path relative to `audio/`, which identifies recordings."""
 
     case_id: str
     style: str
@@ -44,34 +44,34 @@ class How:
 
 
 class Engine(Protocol):
-    """Something that speaks. `native`: it delivers the cue itself, and no recipe is laid on what it says."""
+    """Something that speaks. `native`: it delivers the cue itself, and no recipe is applied to its speech."""
 
     native: bool
     licence: str
 
     def speakers(self) -> tuple[Speaker, ...]:
-        """Everybody who can speak."""
+        """Return all speakers."""
         ...
 
     def speakers_of(self, script_id: str) -> tuple[Speaker, ...]:
-        """Who can speak this script: everybody, but for recordings, where it is who recorded it."""
+        """Return the speakers of this script: all of them, or for recordings those who recorded it."""
         ...
 
     def identity(self) -> str:
-        """Engine and version, for hashes and the manifest."""
+        """Return engine and version, for hashes and the manifest."""
         ...
 
     def speak(self, words: str, speaker: Speaker, how: How, *, pace: int = PACE) -> tuple[Samples, int]:
-        """The words as mono float32 samples, and their rate."""
+        """Return the words as mono float32 samples, and their rate."""
         ...
 
     def speak_reply(self, text: str, style: str, file: str) -> tuple[Samples, int] | None:
-        """A reference reply in a style described in words; None leaves it to the embedded voice."""
+        """Return a reference reply in a style described in words; None leaves it to the embedded voice."""
         ...
 
 
 class Synthesiser:
-    """What engines share whose speakers can say anything."""
+    """Base class of engines whose speakers can say anything."""
 
     native = False
     licence = UNKNOWN
@@ -88,7 +88,7 @@ class Synthesiser:
 
 
 def options(spec: Spec, keys: Mapping[str, type]) -> dict[str, Any]:
-    """The options of a voice's SPEC, converted. Unlike a model's there are none that every kind has."""
+    """Return the converted options of a voice's SPEC. Unlike models, voices have no options common to all kinds."""
     for key in spec.options:
         if key not in keys:
             head = str(Spec(spec.kind, spec.name, {}))
@@ -101,13 +101,13 @@ def options(spec: Spec, keys: Mapping[str, type]) -> dict[str, Any]:
 
 
 def no_name(spec: Spec) -> None:
-    """Refuse `espeak:NAME` for engines that are all there is of their kind."""
+    """Refuse `espeak:NAME` for engines that have no models to choose from."""
     if spec.name:
         raise UsageError(f"{spec}: write {spec.kind!r} alone; voices are chosen with ?male=NAME,…&female=NAME,…")
 
 
 def named(spec: Spec, given: Mapping[str, Any], defaults: Mapping[Sex, tuple[str, ...]]) -> dict[Sex, tuple[str, ...]]:
-    """Voice names per sex from `male=A,B&female=C`; the defaults where neither is given. A name belongs to one sex."""
+    """Return voice names per sex from `male=A,B&female=C`, or the defaults. A name belongs to one sex."""
     if not any(sex in given for sex in SEXES):
         return dict(defaults)
     found: dict[Sex, tuple[str, ...]] = {}
@@ -124,7 +124,7 @@ def named(spec: Spec, given: Mapping[str, Any], defaults: Mapping[Sex, tuple[str
 
 
 def cast_of(spec: Spec, names: Mapping[Sex, tuple[str, ...]]) -> tuple[Speaker, ...]:
-    """Speakers of ordinary size, men first."""
+    """Return speakers of ordinary size, men first."""
     return tuple(Speaker(str(spec), name, sex, SCALE[sex]) for sex in SEXES for name in names.get(sex, ()))
 
 

@@ -13,7 +13,7 @@ LEAST, MOST = 0.8, 1.25
 
 
 def sized(name: str) -> tuple[str, float]:
-    """The voice's own name, and the factor on its pitch and resonances."""
+    """Split a name into the engine's voice and the factor on its pitch and resonances."""
     voice, at, size = name.partition("@")
     if not at:
         return voice, 1.0
@@ -23,7 +23,7 @@ def sized(name: str) -> tuple[str, float]:
 
 
 def speakers_in_sizes(spec: Spec, names: Mapping[Sex, tuple[str, ...]]) -> tuple[Speaker, ...]:
-    """Speakers whose names may carry a size, men first."""
+    """Return speakers whose names may include a size, men first."""
     return tuple(
         Speaker(str(spec), name, sex, round(SCALE[sex] * sized(name)[1], 4)) for sex in SEXES for name in names[sex]
     )

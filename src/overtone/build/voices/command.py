@@ -1,9 +1,9 @@
-"""Any program of yours that writes a sound file: started once per utterance, without a shell.
+"""Speak with your own program: started once per utterance, without a shell; it writes a sound file.
 
-    command:./say.py?args=--voice {voice} --out {out}&male=sam,joe&female=kim,eve
+SPEC: `command:./say.py?args=--voice {voice} --out {out}&male=sam,joe&female=kim,eve`
 
-The words come on standard input, or in the file `{text_file}` where the arguments name it. Arguments are split at
-spaces first and filled in afterwards, so nothing that is said can become an argument of its own.
+The words are passed on standard input, or in the file `{text_file}` if the arguments name it. Arguments are split at
+spaces before they are filled in, so spoken words can never become separate arguments.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ PLACES = ("out", "text_file", "voice", "sex", "cue", "manner", "style", "instruc
 
 
 def load(spec: Spec) -> Command:
-    """The program a SPEC `command:PATH?args=…&male=…&female=…` names."""
+    """Load the program that a SPEC `command:PATH?args=…&male=…&female=…` names."""
     return Command(spec)
 
 
 class Command(Synthesiser):
-    """One program. With `native=yes` it is told the cue and delivers it itself."""
+    """One program. With `native=yes` it is given the cue and delivers it itself."""
 
     def __init__(self, spec: Spec) -> None:
         given = options(spec, KEYS)
@@ -79,7 +79,7 @@ class Command(Synthesiser):
         return self._run(words, values)
 
     def speak_reply(self, text: str, style: str, file: str) -> tuple[Samples, int] | None:
-        """In the voice `reply=NAME`; without one, replies are left to the embedded voice."""
+        """Speak in the voice `reply=NAME`; without one, the embedded voice speaks replies."""
         if not self._reply:
             return None
         values = {"voice": self._reply, "sex": "", "cue": "", "manner": "", "style": "reply", "instructions": style}

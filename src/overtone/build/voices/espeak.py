@@ -1,9 +1,9 @@
 """The embedded engine, installed with pip alone: espeak-ng, loaded at run time.
 
-espeak-ng is a GPL-3 program; what it says is not covered by its licence. A voice is a language and a variant, and may
-carry a size and a pitch: `en-us+m7@1.17^95` is the variant m7 with resonances 17 % higher, at espeak's pitch 95. The
-speakers below were chosen by measurement (docs/voices.md): each variant's plain speech, re-made by the vocoder as every
-clip is, read by the embedded recogniser; of those that it understands best, the ones that sound least alike.
+espeak-ng is a GPL-3 program; its licence does not cover its speech. A voice is a language and a variant, and may have a
+size and a pitch: `en-us+m7@1.17^95` is the variant m7 with resonances 17 % higher, at espeak's pitch 95. The speakers
+below were chosen by measurement (docs/voices.md): the recogniser read each variant's plain speech after the vocoder,
+and of the best understood variants the most different ones were taken.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ GAP = 4  # steps of 10 ms between words, which a recogniser otherwise runs toget
 
 
 def load(spec: Spec) -> Espeak:
-    """The engine a SPEC `espeak?male=VOICE,…&female=VOICE,…` names."""
+    """Load the engine that a SPEC `espeak?male=VOICE,…&female=VOICE,…` describes."""
     return Espeak(spec)
 
 
@@ -55,7 +55,7 @@ class Espeak(Synthesiser):
 
 
 def spec_for(language: str) -> str:
-    """Return the SPEC of the usual voices in another language. Raises UsageError where espeak-ng does not speak it."""
+    """Return the SPEC of the usual voices in another language. Raises UsageError if espeak-ng does not speak it."""
     names = (f"{sex}={','.join(in_language(voice, language) for voice in CHOSEN[sex])}" for sex in SEXES)
     spec = f"espeak?{'&'.join(names)}"
     load(parse_spec(spec))
@@ -69,13 +69,13 @@ def in_language(name: str, language: str) -> str:
 
 
 def _language(voice: str) -> str:
-    """The primary language that a voice speaks."""
+    """Return the primary language of a voice."""
     own = primary(voice.partition("+")[0])
     return _OWN_NAMES.get(own, own)
 
 
 def parts(name: str) -> tuple[str, float, int]:
-    """The engine's own name of a voice, its size and its pitch."""
+    """Split a voice's name into espeak-ng's own name, its size and its pitch."""
     head, caret, pitch = name.partition("^")
     if caret and not re.fullmatch(r"\d\d?", pitch):
         raise UsageError(f"{name!r}: the pitch after ^ is a number from 0 to 99, such as {head}^70")

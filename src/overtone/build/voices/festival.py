@@ -1,4 +1,4 @@
-"""Festival's `text2wave` (apt install festival festvox-…): diphone voices, and the most natural woman's voice of these.
+"""Festival's `text2wave` (apt install festival festvox-…): diphone voices, and the most natural female voice here.
 
 Voices in a second size, `slt@0.94`, are made as in flite.
 """
@@ -27,7 +27,7 @@ _OWN_PACE = {"cmu_us_slt_arctic_hts": 200}  # on the embedded engine's scale, as
 
 
 def load(spec: Spec) -> Festival:
-    """The engine a SPEC `festival?male=NAME,…&female=NAME,…` names."""
+    """Load the engine that a SPEC `festival?male=NAME,…&female=NAME,…` describes."""
     return Festival(spec)
 
 

@@ -1,6 +1,6 @@
 """The `flite` program (apt install flite): Carnegie Mellon's small voices, clearer than the embedded ones.
 
-Flite has one woman's voice, so each voice also comes in a second size (`slt@1.08`): played at another rate and
+Flite has one female voice, so each voice is also available in a second size (`slt@1.08`): played at another rate and
 stretched back, which moves pitch and resonances together as a smaller or larger throat does.
 """
 
@@ -36,7 +36,7 @@ _OWN_PACE = {"rms": 159, "slt": 203, "kal16": 208, "kal": 208, "awb": 187}  # on
 
 
 def load(spec: Spec) -> Flite:
-    """The engine a SPEC `flite?male=NAME,…&female=NAME,…` names."""
+    """Load the engine that a SPEC `flite?male=NAME,…&female=NAME,…` describes."""
     return Flite(spec)
 
 

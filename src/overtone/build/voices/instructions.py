@@ -1,4 +1,4 @@
-"""How each cue is asked for in words, for engines that act on an instruction. One sentence per cue and manner."""
+"""Instructions in words for engines that act on them: one sentence per cue and manner."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ INSTRUCTIONS: dict[tuple[str, str], str] = {  # cue, manner → what is asked of
 
 
 def instructions(cue: str, manner: str = "") -> str:
-    """One sentence on how to say it. A cue of the environment, like none at all, leaves the voice plain."""
+    """Return one sentence on how to say it. Without a cue of the voice it asks for a plain voice."""
     return INSTRUCTIONS.get((cue, manner)) or INSTRUCTIONS.get((cue, ""), PLAIN)
 
 
 def spoken_instructions(cue: str, manner: str, given: str) -> str:
-    """What is sent to an engine: the script's own sentence or the table's, and the plea to leave the words alone."""
+    """Return the text for an engine: the given or the table's sentence, and a request to keep the words."""
     return (given.strip() or instructions(cue, manner)) + _ONLY

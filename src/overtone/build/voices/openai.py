@@ -1,7 +1,7 @@
-"""Any server that speaks OpenAI's POST /audio/speech: gpt-4o-mini-tts, CosyVoice, Kokoro, vllm-omni, …
+"""Any server with OpenAI's POST /audio/speech: gpt-4o-mini-tts, CosyVoice, Kokoro, vllm-omni, …
 
-By default the server is told in one sentence how to speak and delivers the cue itself (`delivery=native`); with
-`delivery=world` it speaks plainly and the recipes of this builder are laid on, as on the embedded voices.
+By default the server is told in one sentence how to speak and delivers the cue itself (`delivery=native`). With
+`delivery=world` it speaks plainly and the recipes of this builder are applied, as to the embedded voices.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ CHOICES = {"delivery": ("native", "world"), "format": ("wav", "flac", "mp3")}
 
 
 def load(spec: Spec) -> OpenAI:
-    """The engine a SPEC `openai:MODEL?base_url=…&male=…&female=…` names."""
+    """Load the engine that a SPEC `openai:MODEL?base_url=…&male=…&female=…` describes."""
     return OpenAI(spec)
 
 
@@ -93,7 +93,7 @@ class OpenAI(Synthesiser):
         return self._say(words, speaker.name, asked)
 
     def speak_reply(self, text: str, style: str, file: str) -> tuple[Samples, int] | None:
-        """In the voice `reply=NAME`; without one, replies are left to the embedded voice."""
+        """Speak in the voice `reply=NAME`; without one, the embedded voice speaks replies."""
         if not self._reply:
             return None
         return self._say(text, self._reply, f"You are an assistant answering someone. Speak in this manner: {style}.")
@@ -120,7 +120,7 @@ class OpenAI(Synthesiser):
 
 
 def _endpoint(base: str) -> str:
-    """`base` with the path appended before its query, so `…/v1?api-version=1` works."""
+    """Append the path to `base` before its query, so that `…/v1?api-version=1` works."""
     parts = urlsplit(base)
     path = parts.path.rstrip("/")
     return parts._replace(path=path if path.endswith("/audio/speech") else f"{path}/audio/speech").geturl()

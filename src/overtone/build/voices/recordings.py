@@ -1,10 +1,10 @@
-"""A folder of human takes, one file per script and style; the cue is in the voice of whoever spoke it.
+"""A folder of people's recordings (takes), one file per script and style, in which the speaker delivers the cue.
 
-    recordings:takes?female=ann,eve&male=bob,joe&licence=CC-BY-4.0
+SPEC: `recordings:takes?female=ann,eve&male=bob,joe&licence=CC-BY-4.0`
 
-A take is named as EchoMind names clips (`id_0101_male_health_target.wav`) or simply `id_0101_target.wav`, in any
-subfolder; a subfolder with a speaker's name holds that speaker's takes. `speakers.csv` in the folder may say the same:
-columns `speaker`, `sex` and, where takes of several people lie together, `case_id`.
+A take is named like EchoMind's clips (`id_0101_male_health_target.wav`) or simply `id_0101_target.wav`, in any
+subfolder. A subfolder with a speaker's name holds that speaker's takes. `speakers.csv` in the folder may name the
+speakers instead: its columns are `speaker`, `sex` and, if one folder has takes of several people, `case_id`.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ _LISTED = 20
 
 
 def load(spec: Spec) -> Recordings:
-    """The takes a SPEC `recordings:FOLDER?female=…&male=…` names."""
+    """Load the takes that a SPEC `recordings:FOLDER?female=…&male=…` describes."""
     return Recordings(spec)
 
 
 class Recordings:
-    """Takes of people, found by name. Nobody can be asked to say anything else."""
+    """Takes of people, found by name. They cannot say anything else."""
 
     native = True
 
@@ -75,7 +75,7 @@ class Recordings:
         return self._people
 
     def speakers_of(self, script_id: str) -> tuple[Speaker, ...]:
-        """Who recorded a script: by table, by folder, or anybody where neither says so."""
+        """Return who recorded a script, by table or folder; all speakers if neither says so."""
         if script_id in self._of_case:
             return tuple(p for p in self._people if p.name in self._of_case[script_id])
         folders = {owner for stem, takes in self._takes.items() for owner in takes if _of(stem, script_id)}
@@ -83,7 +83,7 @@ class Recordings:
         return mine if mine and "" not in folders else self._people
 
     def identity(self) -> str:
-        """Changes when a take is added, taken away or recorded again (by size and date)."""
+        """Return an identity that changes when a take is added, removed or changed (by size and date)."""
         return self._identity
 
     @cached_property
@@ -96,7 +96,7 @@ class Recordings:
         return f"recordings@{seen.hexdigest()[:12]}"
 
     def missing(self, wanted: Iterable[How]) -> list[str]:
-        """The takes that are not there, each as the file names it may have."""
+        """List the missing takes, each by the file names it may have."""
         return [" or ".join(f"{n}.wav" for n in _names(how)) for how in wanted if self._find(_names(how), "") is None]
 
     def require(self, wanted: Iterable[How]) -> None:
@@ -111,7 +111,7 @@ class Recordings:
         return self._read(path)
 
     def speak_reply(self, text: str, style: str, file: str) -> tuple[Samples, int] | None:
-        """`{case_id}_{style}_response.wav` where somebody recorded it."""
+        """Read `{case_id}_{style}_response.wav` if it was recorded."""
         stem = PurePosixPath(file).stem
         parts = stem.removesuffix("_response").split("_")
         case = "_".join(parts[:2]) if parts[0] == "id" else parts[0]
@@ -131,7 +131,7 @@ class Recordings:
             raise VoiceError(f"a take cannot be used: {error}") from None
 
     def _find(self, stems: Iterable[str], speaker: str) -> Path | None:
-        """The speaker's own take before one that lies with nobody's or somebody else's."""
+        """Return the speaker's own take, else one without a speaker, else any."""
         for stem in stems:
             if takes := self._takes.get(stem.casefold()):
                 return takes.get(speaker) or takes.get("") or next(iter(takes.values()))
@@ -139,7 +139,7 @@ class Recordings:
 
     @cached_property
     def _takes(self) -> dict[str, dict[str, Path]]:
-        """Stem → speaker ("" where the folder does not say) → file. Links that leave the folder are refused."""
+        """Stem → speaker ("" if the folder does not say) → file. Links that leave the folder are refused."""
         names = {p.name for p in self._people}
         found: dict[str, dict[str, Path]] = {}
         for path in sorted(self._folder.rglob("*")):
@@ -185,12 +185,12 @@ def _of(stem: str, script_id: str) -> bool:
 
 
 def _names(how: How) -> tuple[str, ...]:
-    """The stems a take may have: the clip's own name, or script and style."""
+    """Return the stems a take may have: the clip's own name, or script and style."""
     own = PurePosixPath(how.file).stem if how.file else ""
     return tuple(dict.fromkeys(name for name in (own, _short(how.case_id, how.style, own)) if name))
 
 
 def _short(case: str, style: str, stem: str) -> str:
-    """Script and style, and of a dialogue also the turn: its two turns share both."""
+    """Return script and style, and for a dialogue the turn, because its two turns share both."""
     turn = re.search(r"_(turn\d+)_", stem)
     return f"{case}_{turn[1]}_{style}" if turn else f"{case}_{style}"
