@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from overtone.build.builder import Built, build
+from overtone.build.builder import build
 from overtone.build.script import Script, read_set
+from overtone.build.speak_set import Built
 from tests.needs import missing
 
 

@@ -17,12 +17,13 @@ from overtone import audio
 from overtone.benchmarks import Selection
 from overtone.benchmarks.aeq import load
 from overtone.build import aeq_texts
-from overtone.build.acceptance import Sifted
-from overtone.build.aeq_set import FILE, Built, _rows, _whole, build
+from overtone.build.acceptance import GateReport
+from overtone.build.aeq_set import FILE, _rows, _whole, build
 from overtone.build.manifest import read_manifest
 from overtone.build.rebuild import rebuild_and_compare
 from overtone.build.sound_plan import Options
-from overtone.build.varied_corpora import Variation, Way
+from overtone.build.speak_set import Built
+from overtone.build.varied_corpora import Variant, Variation
 from overtone.build.voices import VoiceError, cast
 from overtone.cli import main
 from overtone.errors import UsageError
@@ -50,7 +51,8 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Small:
 def test_a_context_group_has_one_plain_clip_and_a_tone_group_one_in_each_tone(small: Small) -> None:
     out, built = small
     rows = _instances(out)
-    assert Counter(r["setting"] for r in rows) == {"context": 6, "tone": 8} and built.groups["tone"] == (2, 2, 8)
+    assert Counter(r["setting"] for r in rows) == {"context": 6, "tone": 8}
+    assert built.lines[1] == "tone variation: 2 of 2 groups, 8 variants"
     for group in {r["group_id"] for r in rows}:
         mine = [r for r in rows if r["group_id"] == group]
         varied = "context" if mine[0]["setting"] == "context" else "utterance_audio"
@@ -110,10 +112,14 @@ def test_a_rebuild_is_the_same_set(small: Small, tmp_path: Path) -> None:
 
 def test_gates_hear_what_is_built_and_speakers_are_balanced(tmp_path: Path) -> None:
     built = build(tmp_path, per_setting=1, jobs=1)
-    assert built.sifted.ran and built.groups == {"context": (1, 1, 3), "tone": (1, 1, 4)}
+    assert built.gate_report.ran
+    assert built.lines == (
+        "context variation: 1 of 1 groups, 3 variants",
+        "tone variation: 1 of 1 groups, 4 variants",
+    )
     heard = {r["utterance_audio"]: r["recognised"] for r in _instances(tmp_path)}
     assert len(heard) == 5 and all(heard.values())
-    counts = built.sifted.counts()
+    counts = built.gate_report.counts()
     assert counts["words survive"] == (5, 0) and counts["the cue is there"] == (3, 0) and counts["hygiene"] == (5, 0)
 
 
@@ -121,20 +127,20 @@ def test_a_failing_tone_drops_its_whole_group_and_says_so(tmp_path: Path, monkey
     monkeypatch.setattr("overtone.build.speak_set.TAKES", 1)
     monkeypatch.setattr("overtone.build.gates.cue.least", lambda promise, strength: 99.0 * promise.sign)
     built = build(tmp_path, only=("tone",), per_setting=1, jobs=1)
-    assert built.groups == {"tone": (0, 1, 0)} and _instances(tmp_path) == [] and built.clips == ()
+    assert built.lines == ("tone variation: 0 of 1 groups, 0 variants",)
+    assert _instances(tmp_path) == [] and built.clips == ()
     assert (
         len(list((tmp_path / "left_out").rglob("*.wav"))) == 8 and not (tmp_path / "audio/tone-01_angry.wav").exists()
     )
     assert "tone-01" in msgspec.json.decode((tmp_path / "gates.json").read_bytes())["left_out"]["scripts"]
-    assert "0 of 1 groups" in built.lines[0]
 
 
 def test_recordings_lose_what_fails_while_three_tones_are_left() -> None:
-    ways = tuple(Way(name, tone=name) for name in ("angry", "sad", "happy", "fear"))
-    group = Variation("tone-1", "tone", "x", "It is late.", ways)
-    one = _whole(Sifted(clips=frozenset({("tone-1", "sad")})), [group])
+    variants = tuple(Variant(name, tone=name) for name in ("angry", "sad", "happy", "fear"))
+    group = Variation("tone-1", "tone", "x", "It is late.", variants)
+    one = _whole(GateReport(clips=frozenset({("tone-1", "sad")})), [group])
     assert [r["n_variants"] for r in _rows(group, one)] == [3, 3, 3] and not one.findings
-    two = _whole(Sifted(clips=frozenset({("tone-1", "sad"), ("tone-1", "fear")})), [group])
+    two = _whole(GateReport(clips=frozenset({("tone-1", "sad"), ("tone-1", "fear")})), [group])
     assert list(_rows(group, two)) == [] and two.findings[0].subject == "tone-1"
 
 
@@ -199,7 +205,7 @@ def test_the_command_prints_counts_and_refuses_what_it_cannot_do(
     for more, complaint in (
         (["--only", "tones"], "did you mean 'tone'"),
         (["--release"], "unrecognized arguments: --release"),
-        (["--clips", str(tmp_path)], "give --meld DIR too"),
+        (["--clips", str(tmp_path)], "add --meld DIR"),
         (["--meld", str(tmp_path / "nothing")], "train_sent_emo.csv"),
         (["--voice", "espeek"], "did you mean 'espeak'"),
     ):
@@ -217,7 +223,10 @@ def test_the_command_prints_counts_and_refuses_what_it_cannot_do(
 @pytest.mark.timeout(1800)
 def test_the_whole_set_passes_every_gate(tmp_path: Path) -> None:
     built = build(tmp_path)
-    assert built.groups == {"context": (69, 69, 207), "tone": (39, 39, 156)}
+    assert built.lines == (
+        "context variation: 69 of 69 groups, 207 variants",
+        "tone variation: 39 of 39 groups, 156 variants",
+    )
     spoken = [c for c in built.clips if not c.reply]
     by = Counter(c.voice for c in {c.case_id: c for c in spoken}.values())
     assert len(by) == 10 and max(by.values()) <= 2 * min(by.values())

@@ -141,7 +141,7 @@ def test_leanings_and_names_are_found_as_words_and_not_in_others() -> None:
         ("context_1.toml", 'style = "low and considerate"', 'style = "low"\ntone = "sad"', "and no tone"),
         ("tone_1.toml", 'tone = "disgust"', 'tone = "digust"', "did you mean 'disgust'"),
         ("tone_1.toml", 'tone = "disgust"', 'tone = "neutral"', "the same"),
-        ("tone_1.toml", 'tone = "disgust"', 'tone = "sad"\ncontext = "x"', "stands before the variants"),
+        ("tone_1.toml", 'tone = "disgust"', 'tone = "sad"\ncontext = "x"', "given once, before the variants"),
     ],
 )
 def test_a_group_that_is_not_whole_is_refused_by_name(
@@ -155,7 +155,7 @@ def test_a_group_that_is_not_whole_is_refused_by_name(
 
 
 def test_a_folder_without_groups_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="holds no file of groups"):
+    with pytest.raises(DataError, match="contains no files of groups"):
         read(tmp_path)
     cut = msgspec.structs.replace(read()[0], variant=read()[0].variant[:1])
     assert "1 variants" in aeq_texts._problem(cut)

@@ -15,12 +15,13 @@ import pytest
 from overtone import audio
 from overtone.benchmarks import Selection, selected
 from overtone.benchmarks.open import load
-from overtone.build.builder import Built, build
+from overtone.build.builder import build
 from overtone.build.licence import Ingredient, Verdict
 from overtone.build.manifest import Manifest, read_manifest
 from overtone.build.rebuild import rebuild_and_compare
 from overtone.build.script import read_collection
 from overtone.build.sound_plan import Options, plan
+from overtone.build.speak_set import Built
 from overtone.cli import main
 from overtone.cues import CUES
 from overtone.errors import DataError, UsageError
@@ -166,7 +167,7 @@ def test_strength_room_and_ratio_are_heard(small: Small, tmp_path: Path) -> None
 def test_own_scripts_go_the_same_way(tmp_path: Path) -> None:
     scripts = _own(tmp_path / "mine.jsonl")
     built = build(str(scripts), tmp_path / "out", jobs=1, licence="CC0-1.0")
-    assert built.sifted.ran and built.verdict.licence == "CC-BY-4.0"
+    assert built.gate_report.ran and built.verdict.licence == "CC-BY-4.0"
     assert {c.style for c in built.clips} == {"target", "alternative", "neutral", "control"}
     items = list(load(tmp_path / "out").items(Selection()))
     assert {i.category for i in items} >= {"asr", "emotion", "coarse", "consistency", "conversation", "false-cue"}
@@ -174,7 +175,7 @@ def test_own_scripts_go_the_same_way(tmp_path: Path) -> None:
 
 def test_a_script_file_says_its_language_and_the_items_have_it(tmp_path: Path) -> None:
     scripts = _own(tmp_path / "mine.jsonl", words="Der Zug kommt heute um neun an.", language="de")
-    with pytest.raises(UsageError, match="the gates read and hear English, and there are texts in de: add --no-gates"):
+    with pytest.raises(UsageError, match="the gates support only English, and there are texts in de: add --no-gates"):
         build(str(scripts), tmp_path / "out", jobs=1)
     built = build(str(scripts), tmp_path / "out", jobs=1, gates=False)
     items = list(load(tmp_path / "out").items(Selection()))
@@ -212,11 +213,11 @@ def test_what_fails_a_gate_is_put_aside_with_the_reason_and_comes_back_when_it_p
     told = _own(tmp_path / "mine.jsonl", words="I am so sad and tearful about the funeral.")
     out = tmp_path / "out"
     built = build(str(told), out, jobs=1, licence="CC0-1.0")
-    assert built.clips == () and built.questions == () and "take-1" in built.sifted.scripts
+    assert built.clips == () and built.questions == () and "take-1" in built.gate_report.scripts
     report = msgspec.json.decode((out / "gates.json").read_bytes())
     assert report["findings"][0]["subject"] == "take-1" and report["left_out"]["scripts"] == ["take-1"]
     again = build(str(_own(told)), out, jobs=1, licence="CC0-1.0")
-    assert len(again.clips) == 7 and not again.sifted.scripts
+    assert len(again.clips) == 7 and not again.gate_report.scripts
 
 
 def test_a_release_needs_the_whole_set_and_licences_that_agree(tmp_path: Path) -> None:

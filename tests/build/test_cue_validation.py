@@ -108,11 +108,11 @@ def test_a_wrong_line_is_named(tmp_path: Path, row: str, says: str) -> None:
 def test_a_file_that_is_no_ratings_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no column heard"):
         from_ratings(_file(tmp_path, "a,b", head="listener,clip"), CLIPS)
-    with pytest.raises(DataError, match="no ratings in it"):
+    with pytest.raises(DataError, match="contains no ratings"):
         from_ratings(_file(tmp_path), CLIPS)
     with pytest.raises(DataError, match="cannot be read"):
         from_ratings(tmp_path / "none.csv", CLIPS)
-    with pytest.raises(DataError, match="options is how many"):
+    with pytest.raises(DataError, match="options is the number of answers"):
         from_ratings(_file(tmp_path, "a,sad0.wav,sad,one", head="listener,clip,heard,options"), CLIPS)
     with pytest.raises(DataError, match=r"line 3: a has rated sad0\.wav before"):
         from_ratings(_file(tmp_path, "a,sad0.wav,sad", "a,sad0.wav,happy"), CLIPS)

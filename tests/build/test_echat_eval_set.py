@@ -13,11 +13,11 @@ from overtone import audio
 from overtone.benchmarks import Selection
 from overtone.benchmarks.echat_eval import load
 from overtone.build import echat_texts
-from overtone.build.echat_eval_set import FILE, LIST, Built, _jobs, build
-from overtone.build.echat_texts import CATEGORIES, Query
-from overtone.build.echat_texts import Said as Way
+from overtone.build.echat_eval_set import FILE, LIST, _jobs, build
+from overtone.build.echat_texts import CATEGORIES, Query, Rendition
 from overtone.build.manifest import read_manifest
 from overtone.build.sound_plan import PLAIN
+from overtone.build.speak_set import Built
 from overtone.build.voices import cast
 from overtone.cli import main
 from overtone.errors import UsageError
@@ -34,8 +34,8 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Small:
 
 
 def _query() -> Query:
-    first = Way("Yes.", "happy", "bright", emotion="sad", age="old", event="rain")
-    second = Way("No.", "neutral", "even", gender="female", age="child")
+    first = Rendition("Yes.", "happy", "bright", emotion="sad", age="old", event="rain")
+    second = Rendition("No.", "neutral", "even", gender="female", age="child")
     return Query("multi-90", "home", "arlo", "The letter from the school came this morning.", (first, second))
 
 
@@ -60,7 +60,7 @@ def test_labels_are_laid_on_one_after_the_other_each_against_the_step_before() -
 
 def test_every_category_is_built_and_read_by_the_benchmark(small: Small) -> None:
     out, built = small
-    assert built.items == dict.fromkeys(CATEGORIES, (2, 2))
+    assert built.lines == tuple(f"{category}: 2 of 2 items" for category in CATEGORIES)
     benchmark = load(out)
     items = list(benchmark.items(Selection()))
     assert Counter(i.category for i in items) == dict.fromkeys(CATEGORIES, 2) and benchmark.warnings == []
@@ -110,8 +110,8 @@ def test_one_job_comes_to_the_same_bytes_as_two_and_a_lost_file_is_made_again(sm
 
 def test_gates_measure_every_label(tmp_path: Path) -> None:
     built = build(tmp_path, only=("multi",), per_category=1, jobs=1)
-    assert built.sifted.ran and built.items == {"multi": (2, 2)}
-    checked, failed = built.sifted.counts()["the cue is there"]
+    assert built.gate_report.ran and built.lines == ("multi: 2 of 2 items",)
+    checked, failed = built.gate_report.counts()["the cue is there"]
     assert checked >= 4 and failed == 0
     assert (tmp_path / "gates.json").is_file() and "Chain" not in (tmp_path / "DATASHEET.md").read_text("utf-8")
 

@@ -150,9 +150,9 @@ def test_the_whole_set_is_built_and_loads(scripts: tuple[Script, ...], tmp_path:
     from overtone.build.builder import build
 
     built = build("open", tmp_path, jobs=2)
-    left = built.sifted.scripts
+    left = built.gate_report.scripts
     assert len({s.id for s in scripts} - left) >= 468, sorted(left)
-    assert not built.sifted.blocks
+    assert not built.gate_report.blocks
     assert built.sound_seconds / built.wall_seconds >= 8
     benchmark = load(tmp_path)
     items = list(benchmark.items(Selection()))

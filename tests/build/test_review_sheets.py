@@ -77,7 +77,7 @@ def test_an_empty_sheet_is_no_review_and_every_line_without_a_verdict_is_named(
     assert read_reviews(tmp_path) == []
     lacking = missing(few, tmp_path)
     assert lacking[0] == f"ROUND1-anna.csv: line 2: {few[0].id} has no verdict yet"
-    assert lacking[-1] == f"round 1: nobody's sheet has {few[3].id}"
+    assert lacking[-1] == f"round 1: no sheet has {few[3].id}"
     assert len(lacking) == 4
     line = int(lacking[1].split("line ")[1].split(":")[0])  # cells of several lines stand before it
     assert few[1].id in (tmp_path / "ROUND1-anna.csv").read_text("utf-8-sig").splitlines()[line - 1]
@@ -145,8 +145,8 @@ def test_half_is_no_majority(few: tuple[Script, ...]) -> None:
 
 def test_agreement_is_measured_by_round_and_says_who_disagrees_where(few: tuple[Script, ...]) -> None:
     decision = decide(few, said(few, 1, anna="aeja", ben="aeja") + said(few, 2, anna="aaej", ben="jjaa"))
-    assert decision.alpha[1] == 1
-    assert decision.alpha[2] < 0
+    assert decision.rounds[0].agreement.alpha == 1
+    assert decision.rounds[1].agreement.alpha < 0
     assert decision.rounds[0].disputed == {}
     assert decision.rounds[1].disputed[few[0].id] == {"anna": "accept", "ben": "reject"}
     text = "\n".join(summary(decision))
@@ -163,7 +163,8 @@ def test_the_open_sets_own_reviews_are_read_and_revised_means_accepted_after_rev
     known = {s.id for s in read_set("open")}
     assert {r.script for r in first} >= known
     decision = decide(read_set("open"), [r for r in reviews if r.script in known])
-    assert math.isnan(decision.alpha[1]) or -1 <= decision.alpha[1] <= 1
+    alpha = decision.rounds[0].agreement.alpha
+    assert math.isnan(alpha) or -1 <= alpha <= 1
 
 
 def test_dialogues_are_reviewed_like_scripts(tmp_path: Path) -> None:

@@ -10,14 +10,14 @@ import pytest
 from msgspec.structs import replace
 
 from overtone import audio
-from overtone.build.acceptance import Sifted, record
+from overtone.build.acceptance import GateReport, record
 from overtone.build.datasheet import About
 from overtone.build.gates.facts import ClipRecord
 from overtone.build.manifest import Made
 from overtone.build.recipes import NEUTRAL, recipe_of, together
 from overtone.build.render import Renderer
 from overtone.build.sound_plan import Group, Job, Options, how, settled
-from overtone.build.speak_set import Said, Source, speak_set
+from overtone.build.speak_set import Built, Source, speak_set
 from overtone.build.voices import cast
 from overtone.errors import DataError, MissingExtra, UsageError
 
@@ -31,7 +31,7 @@ def _job(path: str, *cues: str, **rest: object) -> Job:
     return Job(path, "g-1", path, WORDS, speaker, cues[0] if cues else "", also=cues[1:], **rest)  # type: ignore[arg-type]
 
 
-def _spoken(out: Path, jobs: tuple[Job, ...], **rest: object) -> Said:
+def _spoken(out: Path, jobs: tuple[Job, ...], **rest: object) -> Built:
     source = Source("mine", "CC0-1.0", frozenset({"g-1"}))
     given = {"file": "mine.json", "options": Options(), "jobs": 1, "gates": False} | rest
     return speak_set(out, source, lambda _: settled([Group("g-1", "", jobs)], Options()), lambda _: ABOUT, **given)  # type: ignore[arg-type]
@@ -141,9 +141,9 @@ def test_a_folder_with_another_set_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_what_is_heard_can_be_written_down_without_gates(tmp_path: Path) -> None:
-    heard: list[Sifted] = []
+    heard: list[GateReport] = []
 
-    def texts(checked: Sifted) -> About:
+    def texts(checked: GateReport) -> About:
         heard.append(checked)
         return ABOUT
 

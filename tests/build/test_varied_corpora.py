@@ -41,8 +41,8 @@ OTHER = [("Eve", "Where did I park it?"), ("Joe", "I don't know")]
 
 def test_the_same_words_after_other_lines_are_a_group(tmp_path: Path) -> None:
     found = meld(_meld(tmp_path / "m", SAME, OTHER, [("Bob", "I don't know.")], [*SAME, ("Ann", "Oh no.")]))
-    assert [len(v.ways) for v in found] == [2]  # the third stands after nothing, the fourth is the first scene again
-    first, second = found[0].ways
+    assert [len(v.variants) for v in found] == [2]  # the third has no context, the fourth repeats a scene
+    first, second = found[0].variants
     assert found[0].words == "I don’t know!" and found[0].setting == "context" and found[0].id.startswith("meld-")
     assert "Ann: You are really late.\nNow Bob speaks." in first.context and "Where did I park it?" in second.context
     assert not first.reply and not found[0].file
@@ -53,21 +53,21 @@ def test_long_words_in_one_episode_and_short_ones_are_no_group(tmp_path: Path) -
     one = [("A", "Hello there my friend."), ("B", long), ("A", "Hi.")]
     two = [("C", "What would you like?"), ("B", long), ("A", "Hi.")]
     folder = _meld(tmp_path / "m", one, two)
-    assert [len(v.ways) for v in meld(folder)] == [2]
+    assert [len(v.variants) for v in meld(folder)] == [2]
     text = (folder / "train_sent_emo.csv").read_text().replace(",1,1,0,1", ",1,0,0,1")
     (folder / "train_sent_emo.csv").write_text(text)
-    with pytest.raises(DataError, match="no utterance stands in two dialogues"):
+    with pytest.raises(DataError, match="no utterance occurs in two dialogues"):
         meld(folder)
 
 
 def test_words_said_twice_in_one_dialogue_only_are_no_group(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no utterance stands in two dialogues"):
+    with pytest.raises(DataError, match="no utterance occurs in two dialogues"):
         meld(_meld(tmp_path / "m", [*SAME, *OTHER]))
 
 
 def test_no_more_than_some_variants_are_taken(tmp_path: Path) -> None:
     scenes = [[("Ann", f"Line of its own number {n}."), ("Bob", "What are you doing?")] for n in range(9)]
-    assert [len(v.ways) for v in meld(_meld(tmp_path / "m", *scenes))] == [MOST]
+    assert [len(v.variants) for v in meld(_meld(tmp_path / "m", *scenes))] == [MOST]
 
 
 def test_recordings_of_meld_are_found_by_name_a_plain_one_first(tmp_path: Path) -> None:
@@ -96,8 +96,10 @@ def test_one_speaker_with_the_same_words_in_three_tones_is_a_group(tmp_path: Pat
     rows = ["a.wav,It is late.,Anger,1", "b.wav,It is late,calm,1", "c.wav,it is late!,neutral,1",
             "d.wav,It is late.,angry,1", "e.wav,It is late.,sad,2", "f.wav,It is late.,happy,2"]  # fmt: skip
     found = tones(_table(tmp_path / "c", *rows))
-    assert [(w.name, w.tone) for v in found for w in v.ways] == [("neutral", ""), ("anger", "angry"), ("calm", "")]
-    assert found[0].ways[1].file.endswith("a.wav") and found[0].source == "c" and found[0].recorded_by == "speaker 1"
+    assert [(w.name, w.tone) for v in found for w in v.variants] == [("neutral", ""), ("anger", "angry"), ("calm", "")]
+    assert (
+        found[0].variants[1].file.endswith("a.wav") and found[0].source == "c" and found[0].recorded_by == "speaker 1"
+    )
 
 
 def test_emov_db_is_read_as_it_is_unpacked(tmp_path: Path) -> None:
@@ -110,16 +112,16 @@ def test_emov_db_is_read_as_it_is_unpacked(tmp_path: Path) -> None:
     (tmp_path / "cmuarctic.data").write_text('( arctic_a0001 "Author of the danger trail, Philip Steels, etc." )\n')
     (found,) = tones(tmp_path)
     assert found.words.startswith("Author of the danger trail") and found.recorded_by == "speaker bea"
-    assert {w.tone for w in found.ways} == {"", "angry", "laughter", "tired"}
+    assert {w.tone for w in found.variants} == {"", "angry", "laughter", "tired"}
 
 
 @pytest.mark.parametrize(
     ("row", "complaint"),
     [
-        ("../a.wav,It is late.,sad,1", "row 2: .*leaves its folder"),
-        ("/etc/passwd,It is late.,sad,1", "row 2: .*absolute path"),
-        ("none.wav,It is late.,sad,1", r"row 2: none\.wav does not exist"),
-        ("a.wav,,sad,1", "row 2: words must be"),
+        ("../a.wav,It is late.,sad,1", "line 2: .*leaves its folder"),
+        ("/etc/passwd,It is late.,sad,1", "line 2: .*absolute path"),
+        ("none.wav,It is late.,sad,1", r"line 2: none\.wav does not exist"),
+        ("a.wav,,sad,1", "line 2: words must be"),
         ("a.wav,It is late.,sad,1", "no speaker says the same words in 3 tones"),
     ],
 )
@@ -137,7 +139,7 @@ def test_a_table_without_its_columns_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"train_sent_emo\.csv"):
         meld(tmp_path)
     (tmp_path / "bad.csv").write_text(HEAD + "1,Hi there you.,A,x,y,one,0,1,1,0,1\n")
-    with pytest.raises(DataError, match="row 2: Dialogue_ID and Utterance_ID are numbers"):
+    with pytest.raises(DataError, match="line 2: Dialogue_ID and Utterance_ID must be numbers"):
         meld(tmp_path)
 
 
@@ -151,8 +153,8 @@ def test_words_for_tones_become_our_cues() -> None:
 @pytest.mark.skipif(not (SHARED / "meld_text").is_dir(), reason="no MELD; set OVERTONE_SHARED")
 def test_meld_itself_has_enough_groups() -> None:
     found = meld(SHARED / "meld_text")
-    assert len(found) >= 80 and sum(len(v.ways) for v in found) >= 190
-    assert all(len({w.context for w in v.ways}) == len(v.ways) >= 2 for v in found)
+    assert len(found) >= 80 and sum(len(v.variants) for v in found) >= 190
+    assert all(len({w.context for w in v.variants}) == len(v.variants) >= 2 for v in found)
 
 
 @shared
@@ -160,7 +162,7 @@ def test_meld_itself_has_enough_groups() -> None:
 @pytest.mark.skipif(not (SHARED / "ravdess").is_dir(), reason="no RAVDESS; set OVERTONE_SHARED")
 def test_ravdess_becomes_a_set_of_its_own_recordings(tmp_path: Path) -> None:
     found = tones(SHARED / "ravdess/labels.csv")
-    assert len(found) == 36 and {len(v.ways) for v in found} == {8}
+    assert len(found) == 36 and {len(v.variants) for v in found} == {8}
     built = aeq_set.build(tmp_path, tones=SHARED / "ravdess/labels.csv", per_setting=1, jobs=1)
-    assert built.groups["tone"][0] == 1 and built.verdict.licence == "none"
+    assert "1 of 1 groups" in built.lines[0] and built.verdict.licence == "none"
     assert all(m.seconds > 1 and m.voice == "speaker 1" for m in built.clips)

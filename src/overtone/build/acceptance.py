@@ -19,7 +19,7 @@ from overtone.build.gates.run_gates import ClipRecord, audio_gates
 from overtone.build.gates.survive import Rate
 from overtone.build.gates.text_leak import Solver
 from overtone.build.manifest import Made, write_json
-from overtone.build.pool import Tell
+from overtone.build.pool import Progress
 from overtone.build.questions import Question
 from overtone.build.review_sheets import decide, read_reviews
 from overtone.build.script import HERE, Collection, sets
@@ -27,27 +27,27 @@ from overtone.build.sound_plan import CLIPS, PLAIN, Job, Options
 from overtone.build.voices import cast
 
 FILE = "gates.json"
-LEAST = 20  # scripts from which solvers can learn anything
+LEAST = 20  # scripts that solvers need to learn anything
 ALONE = frozenset({"neutral", "control", PLAIN})  # styles that are left out without their script
 
-__all__ = ["Sifted", "Solver", "questions", "record", "sounds", "texts", "write_report"]
+__all__ = ["GateReport", "Solver", "questions", "record", "sounds", "texts", "write_report"]
 
 
-class Sifted(Struct, frozen=True):
+class GateReport(Struct, frozen=True):
     """The findings so far, and what is left out because of them."""
 
     ran: bool = False
     findings: tuple[Finding, ...] = ()
-    checked: dict[str, int] = {}  # gate → how many it looked at
-    scripts: frozenset[str] = frozenset()  # left out whole
-    clips: frozenset[tuple[str, str]] = frozenset()  # script and style left out alone
-    blocks: tuple[str, ...] = ()  # what forbids a release though nothing is left out for it
+    checked: dict[str, int] = {}  # gate → number of checked subjects
+    scripts: frozenset[str] = frozenset()  # scripts that are left out with all their clips
+    clips: frozenset[tuple[str, str]] = frozenset()  # (script, style) of clips that are left out alone
+    blocks: tuple[str, ...] = ()  # reasons against a release that leave nothing out
     rates: tuple[Rate, ...] = ()  # word error rates by style and cue
-    measures: dict[str, Measures] = {}  # of every clip, by its name within audio/
-    transcripts: dict[str, str] = {}  # what the recogniser heard, by the clip's path
+    measures: dict[str, Measures] = {}  # clip's name within audio/ → its measures
+    transcripts: dict[str, str] = {}  # clip's path → what the recogniser heard
     leaks: tuple[text_leak.Row, ...] = ()
     predictability: tuple[neutral_words.Predicted, ...] = ()
-    told: tuple[telltale.Told, ...] = ()  # how often a reader finds each kind of option
+    identified: tuple[telltale.Identified, ...] = ()  # how often a reader identifies each kind of option
 
     def out(self, case_id: str, style: str) -> bool:
         """Return whether a clip is left out."""
@@ -61,11 +61,11 @@ class Sifted(Struct, frozen=True):
         return {gate: (self.checked.get(gate, 0), len(subjects)) for gate, subjects in wrong.items()}
 
 
-def texts(part: Collection, reviews: Path | None, seed: int) -> Sifted:
+def texts(part: Collection, reviews: Path | None, seed: int) -> GateReport:
     """Run the gates on scripts, before anything is spoken. If there are reviews, only scripts that the reviewers
     accepted are built. The package's own sets come with reviews."""
-    found = neutral_words.check(part.scripts)
-    blocks = [f"{f.subject}: {f.reason}" for f in found if f.subject == "set"]
+    findings = neutral_words.check(part.scripts)
+    blocks = [f"{f.subject}: {f.reason}" for f in findings if f.subject == "set"]
     checked = {"words": len(part.scripts)}
     if reviews is None and part.name in sets():
         reviews = HERE / part.name / "reviews"
@@ -74,23 +74,23 @@ def texts(part: Collection, reviews: Path | None, seed: int) -> Sifted:
         known = {one.id for one in everything}
         decision = decide(everything, [r for r in read_reviews(reviews) if r.script in known], seed=seed)
         checked["review"] = len(everything)
-        found += [Finding("review", one, why) for one, why in (decision.pending | decision.rejected).items()]
-    left = frozenset(f.subject for f in found if f.subject != "set")
-    return Sifted(True, tuple(found), checked, left, blocks=tuple(blocks))
+        findings += [Finding("review", one, why) for one, why in (decision.pending | decision.rejected).items()]
+    left = frozenset(f.subject for f in findings if f.subject != "set")
+    return GateReport(True, tuple(findings), checked, left, blocks=tuple(blocks))
 
 
 def sounds(
-    so_far: Sifted,
+    so_far: GateReport,
     clips: Sequence[tuple[Job, Made]],
     options: Options,
     out: Path,
     jobs: int,
-    tell: Tell,
+    progress: Progress,
     alone_in: frozenset[str] = ALONE,
-) -> Sifted:
+) -> GateReport:
     """Run the gates on clips. A clip in a style of `alone_in` is left out alone, any other with its whole group."""
     records = [record(job, made, options) for job, made in clips]
-    result = audio_gates(records, out, jobs, tell, strength=options.strength, snr=options.snr)
+    result = audio_gates(records, out, jobs, progress, strength=options.strength, snr=options.snr)
     owner = {r.path: (r.case_id, r.style) for r in records}
     scripts, alone = set(so_far.scripts), set(so_far.clips)
     for path in result.clips:
@@ -123,59 +123,61 @@ def record(job: Job, made: Made, options: Options) -> ClipRecord:
 
 
 def questions(
-    so_far: Sifted,
+    so_far: GateReport,
     whole: Collection,
     part: Collection,
     asked: Sequence[Question],
     solvers: Sequence[tuple[str, Solver]],
     seed: int,
-    tell: Tell,
-) -> Sifted:
+    progress: Progress,
+) -> GateReport:
     """Run the gates on questions. The leak test runs only on the whole set, because solvers learn from it."""
-    found = balance.check(part.scripts, asked) if part == whole else []
-    blocks = [f"{f.subject}: {f.reason}" for f in found]
-    rows: list[text_leak.Row] = []
-    told: list[neutral_words.Predicted] = []
-    found_out: list[telltale.Told] = []
-    if part == whole and len(part.scripts) >= LEAST:
-        tell("leak test", 0, 1)
-        rows = text_leak.table(asked, seed, solvers)
-        told = neutral_words.predictability(part.scripts, seed)
-        found_out = telltale.telltales(asked, seed, embedder(), most=0)[0]
-        tell("leak test", 1, 1)
-        blocks += [
-            f"{row.category}: who only reads ({row.solver}) is right in {row.accuracy:.2f} [{row.low:.2f}, "
-            f"{row.high:.2f}], above the ceiling {row.ceiling:.2f}"
-            for row in text_leak.failing(rows)
-        ]
-    checked = so_far.checked | ({"balance": len(asked)} if part == whole else {})
-    return replace(
+    if part != whole:
+        return so_far
+    findings = balance.check(part.scripts, asked)
+    report = replace(
         so_far,
-        findings=(*so_far.findings, *found),
-        checked=checked,
-        blocks=(*so_far.blocks, *blocks),
+        findings=(*so_far.findings, *findings),
+        checked=so_far.checked | {"balance": len(asked)},
+        blocks=(*so_far.blocks, *(f"{f.subject}: {f.reason}" for f in findings)),
+    )
+    if len(part.scripts) < LEAST:
+        return report
+    progress("leak test", 0, 1)
+    rows = text_leak.table(asked, seed, solvers)
+    predicted = neutral_words.predictability(part.scripts, seed)
+    identified = telltale.telltales(asked, seed, embedder(), most=0)[0]
+    progress("leak test", 1, 1)
+    leaks = (
+        f"{row.category}: who only reads ({row.solver}) is right in {row.accuracy:.2f} [{row.low:.2f}, "
+        f"{row.high:.2f}], above the ceiling {row.ceiling:.2f}"
+        for row in text_leak.failing(rows)
+    )
+    return replace(
+        report,
+        blocks=(*report.blocks, *leaks),
         leaks=tuple(rows),
-        predictability=tuple(told),
-        told=tuple(found_out),
+        predictability=tuple(predicted),
+        identified=tuple(identified),
     )
 
 
-def write_report(out: Path, sifted: Sifted) -> None:
+def write_report(out: Path, report: GateReport) -> None:
     """Write gates.json: what was checked, what was left out and why, and the tables of the leak test."""
     write_json(
         out / FILE,
         {
-            "ran": sifted.ran,
-            "gates": {gate: {"checked": n, "failed": bad} for gate, (n, bad) in sifted.counts().items()},
+            "ran": report.ran,
+            "gates": {gate: {"checked": n, "failed": bad} for gate, (n, bad) in report.counts().items()},
             "left_out": {
-                "scripts": sorted(sifted.scripts),
-                "clips": [f"{case} {style}" for case, style in sorted(sifted.clips)],
+                "scripts": sorted(report.scripts),
+                "clips": [f"{case} {style}" for case, style in sorted(report.clips)],
             },
-            "findings": sifted.findings,
-            "not_fit_for_release": sifted.blocks,
-            "leak_test": sifted.leaks,
-            "words_tell_the_cue": sifted.predictability,
-            "options_tell_their_kind": sifted.told,
-            "word_error_rates": sifted.rates,
+            "findings": report.findings,
+            "not_fit_for_release": report.blocks,
+            "leak_test": report.leaks,
+            "words_tell_the_cue": report.predictability,
+            "options_tell_their_kind": report.identified,
+            "word_error_rates": report.rates,
         },
     )

@@ -8,30 +8,28 @@ same answer to all variants. No text reveals whether its speaker is a man or a w
 from __future__ import annotations
 
 import re
-import tomllib
 from pathlib import Path
 from typing import Literal
 
-import msgspec
 from msgspec import Struct
 
-from overtone.build.script import LONGEST, MAX_BYTES
+from overtone.build.script import LONGEST, read_toml, unspeakable
 from overtone.cues import BY_SLUG, Cue
 from overtone.errors import DataError
-from overtone.paths import read_plain, shown
+from overtone.paths import shown
 from overtone.spec import suggest
 
 FOLDER = Path(__file__).parent / "aeq"
 NEUTRAL = "neutral"
 TONES = ("happy", "angry", "sad", "tired", "fear", "surprise", "disgust", "sobbing", "whisper", "laughter")  # our cues
-EMOV_DB = {  # EmoV-DB's folder of a tone → the tones of ours that its recordings can stand for, the nearest first
+EMOV_DB = {  # EmoV-DB's folder of a tone → our tones that its recordings can represent, the nearest first
     "neutral": (NEUTRAL,),
     "amused": ("laughter", "happy"),  # amused speech there is mostly spoken through laughter
     "angry": ("angry",),
     "sleepy": ("tired",),  # with yawns
     "disgust": ("disgust",),
 }
-VARIANTS = {"context": (2, 3), "tone": (4, 4)}  # how many a group has: from, to
+VARIANTS = {"context": (2, 3), "tone": (4, 4)}  # lowest and highest number of variants of a group
 
 
 class Variant(Struct, frozen=True, forbid_unknown_fields=True):
@@ -40,8 +38,8 @@ class Variant(Struct, frozen=True, forbid_unknown_fields=True):
     wants: str  # what the speaker needs here: for judges and people, never shown to a model
     reply: str
     style: str
-    context: str = ""  # of a context group
-    tone: str = ""  # of a tone group: neutral, or the slug of a cue
+    context: str = ""  # context groups only
+    tone: str = ""  # tone groups only: neutral, or the slug of a cue
 
     @property
     def cue(self) -> Cue | None:
@@ -57,7 +55,7 @@ class Group(Struct, frozen=True, forbid_unknown_fields=True):
     topic: str
     words: str
     variant: tuple[Variant, ...]
-    context: str = ""  # of a tone group, the same for all
+    context: str = ""  # tone groups only: the same for all variants
 
     def context_of(self, variant: Variant) -> str:
         """Return the background before this variant's utterance."""
@@ -74,22 +72,18 @@ class _File(Struct, frozen=True, forbid_unknown_fields=True):
 
 def read(folder: Path = FOLDER) -> list[Group]:
     """Read the groups of a folder's files, ordered by file name. Raises DataError that names an invalid group."""
-    found: list[Group] = []
+    groups: list[Group] = []
     seen: set[str] = set()
     paths = sorted(folder.glob("*.toml"))
     if not paths:
-        raise DataError(f"{shown(str(folder))}: holds no file of groups (.toml)")
+        raise DataError(f"{shown(str(folder))}: contains no files of groups (.toml); give a folder that does")
     for path in paths:
-        try:
-            file = msgspec.convert(tomllib.loads(read_plain(path, MAX_BYTES).decode("utf-8")), _File)
-        except (UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-            raise DataError(f"{shown(path.name)}: cannot be read as groups: {error}") from error
-        for group in file.group:
+        for group in read_toml(path, _File, "groups").group:
             if problem := "another group has this id" if group.id in seen else _problem(group):
                 raise DataError(f"{shown(path.name)}: group {shown(group.id)}: {problem}")
             seen.add(group.id)
-            found.append(group)
-    return found
+            groups.append(group)
+    return groups
 
 
 def _problem(group: Group) -> str:
@@ -100,15 +94,15 @@ def _problem(group: Group) -> str:
         return f"a topic is one word of small letters, not {shown(group.topic)!r}"
     for variant in group.variant:
         for text in (group.words, group.context_of(variant), variant.reply, variant.wants, variant.style):
-            if not text.strip() or len(text) > LONGEST or not text.isprintable():
+            if unspeakable(text):
                 return f"its words, contexts, wants, replies and styles are 1 to {LONGEST} printable characters each"
         if group.setting == "context" and (variant.tone or group.context):
-            return "in a context group each variant has a context of its own, and no tone"
+            return "in a context group each variant has its own context, and no tone"
         if group.setting == "tone" and variant.context:
-            return "in a tone group the context stands before the variants, once"
+            return "in a tone group the context is given once, before the variants"
         if group.setting == "tone" and variant.tone not in (NEUTRAL, *TONES):
-            there = ", ".join((NEUTRAL, *TONES))
-            return f"no tone {shown(variant.tone)!r}{suggest(variant.tone, TONES)}; there is: {there}"
+            known = ", ".join((NEUTRAL, *TONES))
+            return f"no tone {shown(variant.tone)!r}{suggest(variant.tone, TONES)}; there is: {known}"
     least, most = VARIANTS[group.setting]
     if not least <= len(group.variant) <= most:
         return f"{len(group.variant)} variants; a {group.setting} group has {least} to {most}"

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from overtone.build.distractors import BY_DEGREE, Fair, Orders, Question, also_true, random_of, true_of
+from overtone.build.distractors import BY_DEGREE, Fair, Orders, Question, also_true, true_of
 from overtone.build.script import TWO_WAY, Script
+from overtone.build.tract import random_of
 from overtone.cues import BY_SLUG, CUES, EXTENSION_STEMS
 from overtone.schema import Style
 
@@ -20,13 +21,13 @@ _AGREE = TWO_WAY["consistency"]
 
 def conflict(scripts: Sequence[Script], seed: int) -> list[Question]:
     """Return three questions on each of the two clips of every script whose words state a cue (`says`)."""
-    ours = [s for s in scripts if s.says]
-    fair, orders = Fair(slug for s in ours for slug in (s.says, s.cue)), Orders(seed)
-    met = {slug for s in ours for slug in (s.says, s.cue)}
-    return [q for script in ours for q in _asked(script, met, fair, orders, seed)]
+    conflicting = [s for s in scripts if s.says]
+    cues = [slug for s in conflicting for slug in (s.says, s.cue)]
+    fair, orders = Fair(cues), Orders(seed)
+    return [q for script in conflicting for q in _asked(script, set(cues), fair, orders, seed)]
 
 
-def _asked(script: Script, met: set[str], fair: Fair, orders: Orders, seed: int) -> Iterator[Question]:
+def _asked(script: Script, occurring: set[str], fair: Fair, orders: Orders, seed: int) -> Iterator[Question]:
     cues = {"words": BY_SLUG[script.says], "voice": BY_SLUG[script.cue]}
     taken = true_of(script, "target") | true_of(script, "alternative") | also_true(script.says)
     right = tuple(cues.values())
@@ -39,13 +40,13 @@ def _asked(script: Script, met: set[str], fair: Fair, orders: Orders, seed: int)
             and c.category not in BY_DEGREE
         ]  # fmt: skip
         pool = [c for c in pool if c.task in {r.task for r in right}] or pool
-        # First those that other words say or other voices carry: what is never right would be known as wrong.
-        pool = [c for c in pool if c.slug in met] or pool
+        # Prefer cues that occur in other words or voices: a cue that is never right would be known as wrong.
+        pool = [c for c in pool if c.slug in occurring] or pool
         cues[reading] = fair.pick(right, pool, list(cues.values()), rng)
     fair.count(right, (cues["first"], cues["second"]))
     order = orders.next(PART, _READINGS, ("words", "voice"))
     options = tuple(cues[reading].option for reading in order)
-    told = tuple(reading if reading in ("words", "voice") else "" for reading in order)
+    provenance = tuple(reading if reading in ("words", "voice") else "" for reading in order)
     clips: tuple[tuple[Style, str, str], ...] = (
         ("target", "voice", "Inconsistent"),
         ("alternative", "words", "Consistent"),  # the twin's voice says what its words say
@@ -54,7 +55,7 @@ def _asked(script: Script, met: set[str], fair: Fair, orders: Orders, seed: int)
         for category, gold in (("conflict-words", "words"), ("conflict-voice", heard)):
             yield Question(
                 f"{script.id}_{style}_{category}", script, style, category, EXTENSION_STEMS[category],
-                options, told, order.index(gold), PART,
+                options, provenance, order.index(gold), PART,
             )  # fmt: skip
         category = "conflict-agreement"
         yield Question(

@@ -6,7 +6,6 @@ synthesised sounds. With another voice or other sounds, cues must be measured or
 
 from __future__ import annotations
 
-import csv
 import functools
 import math
 from collections import defaultdict
@@ -16,6 +15,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from overtone.build.tables import read_table
 from overtone.cues import BY_SLUG, CUES, find_cue
 from overtone.errors import DataError
 from overtone.spec import parse_spec, suggest
@@ -24,7 +24,7 @@ from overtone.stats import cluster
 FILE = Path(__file__).with_name("cue_validation.json")
 EMBEDDED = "espeak"  # the kind of engine whose clips were measured
 LEAST_LISTENERS = 3
-_UNMEASURED = "nobody has measured clips of this engine; import listeners' ratings"
+_UNMEASURED = "clips of this engine were not measured; import listeners' ratings"
 
 
 class Status(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -54,12 +54,11 @@ def statuses(engine: str = EMBEDDED) -> dict[str, Status]:
 @functools.cache
 def _measured() -> Mapping[str, Status]:
     try:
-        found = msgspec.json.decode(FILE.read_bytes(), type=dict[str, Status])
+        return msgspec.json.decode(FILE.read_bytes(), type=dict[str, Status])
     except (OSError, msgspec.MsgspecError) as error:
         raise DataError(
             f"{FILE.name}: cannot be read ({error}); run 'python -m experiments.realness --write'"
         ) from error
-    return found
 
 
 def from_ratings(path: Path, clips: Mapping[str, str], options: int = 4) -> dict[str, Status]:
@@ -81,47 +80,36 @@ def from_ratings(path: Path, clips: Mapping[str, str], options: int = 4) -> dict
         chance[slug].append(1 / choices)
     out = {cue.slug: Status("unvalidated", by="no listener rated it") for cue in CUES}
     for slug, values in right.items():
-        found = cluster.proportion(values, who[slug])
+        rate = cluster.proportion(values, who[slug])
         guess = sum(chance[slug]) / len(chance[slug])
-        enough = found.clusters >= LEAST_LISTENERS
-        clear = enough and found.low > guess
-        by = f"{found.clusters} listeners" if enough else f"only {found.clusters} of {LEAST_LISTENERS} listeners"
-        low, high = (None if math.isnan(v) else round(v, 3) for v in (found.low, found.high))
+        enough = rate.clusters >= LEAST_LISTENERS
+        clear = enough and rate.low > guess
+        by = f"{rate.clusters} listeners" if enough else f"only {rate.clusters} of {LEAST_LISTENERS} listeners"
+        low, high = (None if math.isnan(v) else round(v, 3) for v in (rate.low, rate.high))
         out[slug] = Status(
-            "validated" if clear else "unvalidated", round(found.value, 3), low, high, round(guess, 3), found.rows, by
+            "validated" if clear else "unvalidated", round(rate.value, 3), low, high, round(guess, 3), rate.rows, by
         )
     return out
 
 
 def _ratings(path: Path, clips: Mapping[str, str], options: int) -> list[tuple[str, str, str, int]]:
     """Read the rows of the file and check each; an error names the line."""
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.DictReader(file)
-            rows = list(reader)
-            columns = list(reader.fieldnames or ())
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{path}: cannot be read as ratings ({error})") from error
-    missing = [name for name in ("listener", "clip", "heard") if name not in columns]
-    if missing:
-        raise DataError(
-            f"{path}: no column {', '.join(missing)}; its first line must be: listener,clip,heard[,options]"
-        )
+    columns = ("listener", "clip", "heard")
+    rows = read_table(path, columns)
     if not rows:
-        raise DataError(f"{path}: no ratings in it")
+        raise DataError(f"{path}: contains no ratings; its columns are listener,clip,heard[,options]")
     out: list[tuple[str, str, str, int]] = []
     seen: set[tuple[str, str]] = set()
-    for number, row in enumerate(rows, 2):
-        where = f"{path}, line {number}"
-        listener, clip, heard = ((row.get(name) or "").strip() for name in ("listener", "clip", "heard"))
+    for where, row in rows:
+        listener, clip, heard = (row[name].strip() for name in columns)
         if not listener or not clip or not heard:
-            raise DataError(f"{where}: listener, clip and heard must not be empty; write none for a plain voice")
+            raise DataError(f"{where}: listener, clip and heard must not be empty; write 'none' for a plain voice")
         if clip not in clips:
             raise DataError(f"{where}: no clip {clip!r}{suggest(clip, clips)}")
         if (listener, clip) in seen:
-            raise DataError(f"{where}: {listener} has rated {clip} before; keep one of the two")
+            raise DataError(f"{where}: {listener} has rated {clip} before; keep one of the two rows")
         seen.add((listener, clip))
-        out.append((listener, clip, _cue(heard, where), _choices(row.get("options"), options, where)))
+        out.append((listener, clip, _cue(heard, where), _choices(row.get("options", "").strip(), options, where)))
     return out
 
 
@@ -130,13 +118,11 @@ def _cue(heard: str, where: str) -> str:
         return ""
     cue = find_cue(heard)
     if cue is None:
-        raise DataError(f"{where}: no cue {heard!r}{suggest(heard, BY_SLUG)}; write none for a plain voice")
+        raise DataError(f"{where}: no cue {heard!r}{suggest(heard, BY_SLUG)}; write 'none' for a plain voice")
     return cue.slug
 
 
-def _choices(text: str | None, otherwise: int, where: str) -> int:
-    if text is None or not text.strip():
-        return otherwise
-    if not text.strip().isdigit() or int(text) < 2:
-        raise DataError(f"{where}: options is how many answers there were to choose from, 2 or more, not {text!r}")
-    return int(text)
+def _choices(text: str, default: int, where: str) -> int:
+    if text and (not text.isdigit() or int(text) < 2):
+        raise DataError(f"{where}: options is the number of answers to choose from, 2 or more, not {text!r}")
+    return int(text or default)

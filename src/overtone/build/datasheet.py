@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from pathlib import Path
 
 from msgspec import Struct, structs
 
-from overtone.build.acceptance import Sifted
+from overtone.build.acceptance import GateReport
 from overtone.build.licence import Verdict
 from overtone.build.manifest import Made, write
 from overtone.build.questions import Question
@@ -17,6 +18,7 @@ from overtone.build.sound_plan import Options
 from overtone.cues import CUES
 from overtone.languages import DEFAULT
 from overtone.schema import STYLES
+from overtone.version import __version__
 
 _TEXT = """# Datasheet: {name}
 
@@ -75,24 +77,15 @@ class About(Struct, frozen=True):
     why: str
     holds: str
     texts: str  # who wrote them
-    chain: str  # how the sounds came about
-    instead: str  # what to do who wants more than these cues; one sentence without its beginning
+    chain: str  # how the sounds were made
+    instead: str  # how to go beyond these cues; a sentence without its beginning
+    counts: str = "\n"  # tables of clips and questions
+    lines: tuple[str, ...] = ()  # the numbers of items, for the terminal
 
 
-def write_datasheet(
-    out: Path,
-    part: Collection,
-    checked: Sifted,
-    questions: Sequence[Question],
-    clips: Sequence[Made],
-    verdict: Verdict,
-    status: dict[str, str],
-    options: Options,
-    version: str,
-) -> None:
-    """Write DATASHEET.md and LICENSE beside a set of scripts."""
+def about_scripts(part: Collection, left: Set[str], questions: Sequence[Question], clips: Sequence[Made]) -> About:
+    """Describe a set of scripts; those in `left` are left out."""
     spoken = [m for m in clips if not m.reply]
-    left = checked.scripts
     holds = _HOLDS.format(
         scripts=sum(s.id not in left for s in part.scripts),
         conflicts=sum(s.id not in left for s in part.conflicts),
@@ -104,48 +97,32 @@ def write_datasheet(
         languages="English." if part.languages == [DEFAULT] else f"Languages: {', '.join(part.languages)}.",
     )
     texts = _OURS if part.name in sets() else "The texts are those of whoever built it."
-    about = About(part.name, _WHY, holds, texts, _CHAIN, _TAKES)
-    counts = f"\n{counts_table(clips, questions)}\n\n"
-    _write(out, about, counts, _real(status), checked, clips, verdict, options, version)
+    return About(part.name, _WHY, holds, texts, _CHAIN, _TAKES, f"\n{counts_table(clips, questions)}\n\n")
 
 
-def write_sheet(
+def used_cues(status: dict[str, str], clips: Sequence[Made]) -> dict[str, str]:
+    """Reduce `status` to the cues of the clips; to nothing if the clips are recordings of the user."""
+    used = {cue for m in clips for cue in (m.cue, *m.also) if cue and not m.reply}
+    return {} if _recorded(clips) else {slug: state for slug, state in status.items() if slug in used}
+
+
+def write_datasheet(
     out: Path,
     about: About,
-    checked: Sifted,
+    checked: GateReport,
     clips: Sequence[Made],
     verdict: Verdict,
     status: dict[str, str],
     options: Options,
-    version: str,
 ) -> None:
-    """Write DATASHEET.md and LICENSE beside a set of any shape. Of the cues only those that it has are listed."""
-    carried = {cue for m in clips for cue in (m.cue, *m.also) if cue and not m.reply}
-    mine = {slug: told for slug, told in status.items() if slug in carried}
-    recorded = any(i.what == "takes" for m in clips for i in m.ingredients)
-    real = "" if recorded or not mine else _real(mine)
-    _write(out, about, "\n", real, checked, clips, verdict, options, version)
-
-
-def _write(
-    out: Path,
-    about: About,
-    counts: str,
-    real: str,
-    checked: Sifted,
-    clips: Sequence[Made],
-    verdict: Verdict,
-    options: Options,
-    version: str,
-) -> None:
+    """Write DATASHEET.md and LICENSE beside a set. `status` lists the cues that are or are not validated."""
     text = _TEXT.format(
         **structs.asdict(about),
-        version=version,
+        version=__version__,
         voices=_voices(clips, options),
-        counts=counts,
-        options=_told(options),
+        options=_settings(options),
         gates=_gates(checked),
-        real=real or "\n",
+        real=_real(status) if status else "\n",
         licence=_licence(verdict),
         ingredients=_ingredients(clips),
     )
@@ -154,17 +131,21 @@ def _write(
 
 
 def _real(status: dict[str, str]) -> str:
-    return _REAL.format(
-        validated=_wrapped(", ".join(c for c, s in sorted(status.items()) if s == "validated") or "none"),
-        unvalidated=_wrapped(", ".join(c for c, s in sorted(status.items()) if s != "validated") or "none"),
-    )
+    def cues(validated: bool) -> str:
+        named = [cue for cue, state in sorted(status.items()) if (state == "validated") == validated]
+        return textwrap.fill(", ".join(named) or "none", 120)
+
+    return _REAL.format(validated=cues(True), unvalidated=cues(False))
 
 
 def _voices(clips: Sequence[Made], options: Options) -> str:
-    people = any(voice.startswith("recordings") for voice in options.voices)
-    people = people or any(i.what == "takes" for m in clips for i in m.ingredients)
-    said = "Takes of people are among the voices" if people else "No person's data: the voices are synthetic"
-    return _wrapped(f"{said}: {', '.join(sorted({m.voice for m in clips}))}.")
+    people = _recorded(clips) or any(voice.startswith("recordings") for voice in options.voices)
+    kind = "Takes of people are among the voices" if people else "No person's data: the voices are synthetic"
+    return textwrap.fill(f"{kind}: {', '.join(sorted({m.voice for m in clips}))}.", 120)
+
+
+def _recorded(clips: Sequence[Made]) -> bool:
+    return any(i.what == "takes" for m in clips for i in m.ingredients)
 
 
 def counts_table(clips: Iterable[Made], questions: Iterable[Question]) -> str:
@@ -181,21 +162,20 @@ def counts_table(clips: Iterable[Made], questions: Iterable[Question]) -> str:
         kinds.setdefault((q.part, q.category), Counter())[q.answer] += 1
     for (part, category), letters in kinds.items():
         name = f"{category} ({part})" if part and not category.startswith(part) else category
-        told = ", ".join(f"{letter} {n}" for letter, n in sorted(letters.items()))
-        lines.append(f"| {name} | {letters.total()} | {told} |")
+        shares = ", ".join(f"{letter} {n}" for letter, n in sorted(letters.items()))
+        lines.append(f"| {name} | {letters.total()} | {shares} |")
     return "\n".join(lines)
 
 
-def _told(options: Options) -> str:
-    parts = [f"voices {', '.join(options.voices)}", f"strength {options.strength:g}", f"seed {options.seed}"]
-    parts.append(f"scenes {options.snr:g} dB below the voice")
-    parts.append("sounds from a folder where it has them" if options.sounds else "synthesised sounds")
-    if options.room:
-        parts.append(f"room {options.room}")
-    return ", ".join(parts)
+def _settings(options: Options) -> str:
+    sounds = "sounds from a folder where it has them" if options.sounds else "synthesised sounds"
+    return (
+        f"voices {', '.join(options.voices)}, strength {options.strength:g}, seed {options.seed}, "
+        f"scenes {options.snr:g} dB below the voice, {sounds}" + (f", room {options.room}" if options.room else "")
+    )
 
 
-def _gates(checked: Sifted) -> str:
+def _gates(checked: GateReport) -> str:
     if not checked.ran:
         return "Nothing: it was built without gates. Do not publish results on it."
     lines = ["| gate | checked | left out |", "|---|---:|---:|"]
@@ -220,9 +200,3 @@ def _ingredients(clips: Iterable[Made]) -> str:
     lines = ["| ingredient | licence | sounds |", "|---|---|---:|"]
     lines += [f"| {what} {source} | {licence} | {n} |" for (what, source, licence), n in sorted(made.items())]
     return "\n".join(lines)
-
-
-def _wrapped(text: str) -> str:
-    import textwrap
-
-    return textwrap.fill(text, 120)

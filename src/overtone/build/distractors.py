@@ -5,7 +5,6 @@ Balance ensures that options or letters alone do not reveal the right answer.
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,19 +14,19 @@ import numpy as np
 from msgspec import Struct
 
 from overtone.build.script import Script
+from overtone.build.tract import random_of
 from overtone.cues import ALSO_TRUE, ALSO_TRUE_OF_KIND, Cue
 from overtone.schema import Style
 
-# What plain synthetic speech may be taken for.
-FLAT = frozenset({"tired", "slow", "sad", "disgust", "hoarse", "elderly"})
-BY_DEGREE = frozenset({"speed", "volume"})  # categories whose cues a clip of another may have a little of
+FLAT = frozenset({"tired", "slow", "sad", "disgust", "hoarse", "elderly"})  # cues that plain synthetic speech suggests
+BY_DEGREE = frozenset({"speed", "volume"})  # categories whose cues may be slightly true of other clips
 
-# A clip's measures against those of its neutral twin. Listeners notice a change of pace from about 5 % and of level
-# from about 1 dB; from twice and three times that on, somebody may rightly call it fast, slow or loud.
+# A clip's measures against those of its neutral twin. Listeners notice a change of pace of about 5 % and of level of
+# about 1 dB. At twice and three times these values a listener may justifiably call the clip fast, slow or loud.
 PACE_RATIO = 1.10
 LEVEL_DB = 3.0
-NOISY = frozenset({"hoarse", "breath", "sobbing", "cough", "sigh", "laughter", "yawn", "moan"})  # not by being hushed
-VOICED_RATIO = 0.5  # less voice than this share of the twin's is halfway to a whisper
+NOISY = frozenset({"hoarse", "breath", "sobbing", "cough", "sigh", "laughter", "yawn", "moan"})  # unvoiced, not hushed
+VOICED_RATIO = 0.5  # a clip with a smaller share of the twin's voiced frames is halfway to a whisper
 
 
 class Question(Struct, frozen=True):
@@ -91,17 +90,17 @@ def arguable(script: Script, style: str, measured: Mapping[str, Measured]) -> fr
     mine, twin = measured.get(script.file_name(style)), measured.get(script.file_name("neutral"))
     if cue is None or cue.dimension == "environment" or mine is None or twin is None:
         return frozenset()
-    found = set()
+    heard = set()
     if mine.rate_hz and twin.rate_hz:
         pace = mine.rate_hz / twin.rate_hz
-        found |= {"fast"} if pace > PACE_RATIO else {"slow"} if pace < 1 / PACE_RATIO else set()
+        heard |= {"fast"} if pace > PACE_RATIO else {"slow"} if pace < 1 / PACE_RATIO else set()
     if mine.rms_dbfs - twin.rms_dbfs > LEVEL_DB:
-        found.add("shout")
-    # A soft voice is no whisper as long as it is a voice.
+        heard.add("shout")
+    # A soft voice is not a whisper as long as it is voiced.
     if mine.voiced < VOICED_RATIO * twin.voiced and cue.slug not in NOISY:
-        found.add("whisper")
+        heard.add("whisper")
     own = {"speed": {"fast", "slow"}, "volume": {"shout", "whisper"}}.get(cue.category, set())
-    return frozenset(found - own)  # whether a fast clip is fast is for the gates to say
+    return frozenset(heard - own)  # the gates check whether a fast clip is fast
 
 
 class Fair:
@@ -167,9 +166,3 @@ class Orders:
             self._all[category][best.index(reading)] += 1
             self._each[category, reading][best.index(reading)] += 1
         return best
-
-
-def random_of(seed: int, *parts: str) -> np.random.Generator:
-    """Return a random generator that depends only on the seed and on the parts of its name."""
-    digest = hashlib.sha256("/".join((str(seed), *parts)).encode()).digest()
-    return np.random.default_rng(int.from_bytes(digest[:8], "big"))

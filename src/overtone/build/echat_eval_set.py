@@ -6,6 +6,7 @@ that every label is measured separately. Steps are stored in `steps/` and are no
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,14 +14,14 @@ from typing import Any
 import msgspec
 
 from overtone.build import echat_texts
-from overtone.build.acceptance import Sifted
+from overtone.build.acceptance import GateReport
 from overtone.build.datasheet import About
 from overtone.build.echat_texts import CATEGORIES, Query, Spoken
 from overtone.build.manifest import write, write_json
-from overtone.build.pool import Tell
-from overtone.build.script import SET_LICENCE
+from overtone.build.pool import Progress, no_progress
+from overtone.build.script import SET_LICENCE, first_of_each
 from overtone.build.sound_plan import PLAIN, Group, Job, Options, settled
-from overtone.build.speak_set import Said, Source, speak_set
+from overtone.build.speak_set import Built, Source, speak_set
 from overtone.build.voices import Cast, Speaker, cast
 from overtone.cues import BY_SLUG
 from overtone.errors import UsageError
@@ -29,8 +30,8 @@ from overtone.spec import suggest
 FILE = "echat_eval.json"
 LIST = "data.list"
 NAME = "echat-eval"
-_ORDER = ("gender", "age", "emotion")  # categories of cues in the order they are laid on; sounds come last
-_SILENT = frozenset({"male", "female", "adult"})  # what a voice is by itself: nothing is laid on
+_ORDER = ("gender", "age", "emotion")  # categories of cues in the order in which they are applied; sounds come last
+_SILENT = frozenset({"male", "female", "adult"})  # properties of the voice itself: nothing is applied
 _RECORD = ("key", "txt", "wav", "extra", "task")  # EChat's own keys of a record
 _EXTRA = ("dataset", "age", "gender", "caption", "q_emotion", "question", "a_wav_path")
 
@@ -45,16 +46,6 @@ _INSTEAD = """takes of people speaking the same queries can be built in with
 `--voice recordings:DIR`."""
 
 
-class Built(Said, frozen=True, kw_only=True):
-    """The result of a build, with the number of items per category."""
-
-    items: dict[str, tuple[int, int]]  # category → items that are in, of how many
-
-    @property
-    def lines(self) -> list[str]:
-        return [f"{category}: {there} of {asked} items" for category, (there, asked) in self.items.items()]
-
-
 def build(
     out: Path,
     *,
@@ -63,40 +54,32 @@ def build(
     per_category: int | None = None,
     jobs: int | None = None,
     gates: bool = True,
-    progress: Tell | None = None,
+    progress: Progress = no_progress,
 ) -> Built:
     """Build the set into `out`. `only` selects categories, and `per_category` the first sentences of each."""
     options = options or Options()
     for category in only:
         if category not in CATEGORIES:
-            told = f"no category {category!r}{suggest(category, CATEGORIES)}"
-            raise UsageError(f"{told}; there is: {', '.join(CATEGORIES)}")
+            known = f"there is: {', '.join(CATEGORIES)}"
+            raise UsageError(f"no category {category!r}{suggest(category, CATEGORIES)}; {known}")
     queries = echat_texts.read()
-    part = [
-        query
-        for category in CATEGORIES
-        if not only or category in only
-        for query in [q for q in queries if q.category == category][:per_category]
-    ]
+    part = [q for q in first_of_each(queries, lambda q: q.category, per_category) if not only or q.category in only]
 
-    counted: dict[str, tuple[int, int]] = {}
-
-    def write_texts(checked: Sifted) -> About:
-        there = [one for one in echat_texts.spoken(part) if not checked.out(one.query.id, one.id)]
-        records = [one.record() for one in there]
+    def write_texts(checked: GateReport) -> About:
+        kept = [one for one in echat_texts.spoken(part) if not checked.out(one.query.id, one.id)]
+        records = [one.record() for one in kept]
         write_json(out / FILE, records)
         write(out / LIST, b"".join(msgspec.json.encode(_plain(record)) + b"\n" for record in records))
-        for category in CATEGORIES:
-            if asked := sum(len(q.said) for q in part if q.category == category):
-                counted[category] = sum(one.query.category == category for one in there), asked
-        holds = ", ".join(f"{category} {n}" for category, (n, _) in counted.items())
-        return About(NAME, _WHY, f"{len(there)} items: {holds}. English.", _TEXTS, _CHAIN, _INSTEAD)
+        planned = Counter(one.query.category for one in echat_texts.spoken(part))
+        counts = Counter(one.query.category for one in kept)
+        holds = ", ".join(f"{category} {counts[category]}" for category in planned)
+        lines = tuple(f"{category}: {counts[category]} of {n} items" for category, n in planned.items())
+        return About(NAME, _WHY, f"{len(kept)} items: {holds}. English.", _TEXTS, _CHAIN, _INSTEAD, lines=lines)
 
-    said = speak_set(
+    return speak_set(
         out, Source(NAME, SET_LICENCE, frozenset(q.id for q in queries)), lambda takes: plan(options, takes, part),
         write_texts, file=FILE, options=options, jobs=jobs, gates=gates, alone_in=frozenset({PLAIN}), progress=progress,
     )  # fmt: skip
-    return Built(**{field: getattr(said, field) for field in Said.__struct_fields__}, items=counted)
 
 
 def plan(options: Options, takes: Mapping[str, int], queries: Iterable[Query] | None = None) -> list[Group]:
@@ -108,14 +91,14 @@ def plan(options: Options, takes: Mapping[str, int], queries: Iterable[Query] | 
 
 def _jobs(query: Query, players: Cast, take: int) -> Iterator[Job]:
     """Yield every rendering of a query with the steps that lead to it, each step once; and the replies."""
-    ways = [Spoken(query, said) for said in query.said]
-    laid = {one.id: _laid(one) for one in ways}
-    # as loud as the open set's scenes, but where the voice may get louder still: anger needs room above
-    outdoors = all(len(cues) == 1 and BY_SLUG[cues[0]].dimension == "environment" for cues in laid.values())
+    items = list(echat_texts.spoken([query]))
+    ordered = {one.id: _ordered_cues(one) for one in items}
+    # as loud as the open set's scenes, unless the voice may get louder: anger needs headroom
+    outdoors = all(len(cues) == 1 and BY_SLUG[cues[0]].dimension == "environment" for cues in ordered.values())
     steps: set[str] = set()
-    for one in ways:
+    for one in items:
         speaker = players.of(one.voice, query.id, take)
-        cues = laid[one.id]
+        cues = ordered[one.id]
         heard = [slug for slug in cues if slug not in _SILENT]
         own = tuple(slug for slug in cues if slug in _SILENT)
         before = ""
@@ -130,7 +113,7 @@ def _jobs(query: Query, players: Cast, take: int) -> Iterator[Job]:
         yield Job(one.reply_clip, query.id, one.id, one.said.reply, cue=emotion, voice_style=one.said.style)
 
 
-def _laid(one: Spoken) -> tuple[str, ...]:
+def _ordered_cues(one: Spoken) -> tuple[str, ...]:
     """Return the cues of an item in the order in which they are applied."""
 
     def place(slug: str) -> tuple[int, int]:
@@ -158,5 +141,5 @@ def _job(
 
 def _plain(record: dict[str, Any]) -> dict[str, Any]:
     """Reduce a record to the keys that EChat's own records have."""
-    told = {key: record[key] for key in _RECORD}
-    return told | {"extra": {key: value for key, value in record["extra"].items() if key in _EXTRA}}
+    extra = {key: value for key, value in record["extra"].items() if key in _EXTRA}
+    return {key: record[key] for key in _RECORD} | {"extra": extra}

@@ -7,19 +7,17 @@ EChat's: emotion, age, gender and (sound) event. A category has the label of its
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-import msgspec
 from msgspec import Struct
 
-from overtone.build.script import LONGEST, MAX_BYTES
+from overtone.build.script import LONGEST, read_toml, unspeakable
 from overtone.build.voices import ROLES
 from overtone.cues import BY_SLUG, Cue
 from overtone.errors import DataError
-from overtone.paths import read_plain, shown
+from overtone.paths import shown
 
 FOLDER = Path(__file__).parent / "echat_eval"
 CATEGORIES = ("emotion", "age", "gender", "event", "multi")
@@ -28,12 +26,12 @@ Age = Literal["child", "adult", "old"]
 Gender = Literal["male", "female"]
 
 EVENTS = {  # our cue → EChat's caption
-    # its eight vocal events; screaming, throat clearing and sneezing are none of our sounds, and a shout is no event
+    # four of its eight vocal events: we have no sounds for screaming, throat clearing and sneezing, nor for a shout
     "laughter": "LAUGH",
     "cough": "COUGH",
     "sobbing": "CRY",
     "sigh": "SIGH",
-    # the names of its fifty sound events are not published: these are the usual ones of a fifty-class set
+    # the names of its fifty sound events are not published: these are the usual names of a set with fifty classes
     "rain": "RAIN",
     "thunder": "THUNDERSTORM",
     "wind": "WIND",
@@ -44,15 +42,15 @@ EVENTS = {  # our cue → EChat's caption
     "applause": "CLAPPING",
     "subway": "TRAIN",
 }
-TAGS = {"angry": "ANGER"} | EVENTS  # label → EChat's tag where it is another word
-SLUGS = {"old": "elderly"}  # label → our cue where it is another word; neutral is none
+TAGS = {"angry": "ANGER"} | EVENTS  # label → EChat's tag, if it is another word
+SLUGS = {"old": "elderly"}  # label → our cue, if it is another word
 
 
-class Said(Struct, frozen=True, forbid_unknown_fields=True):
+class Rendition(Struct, frozen=True, forbid_unknown_fields=True):
     """One way to say a query: the labels of the voice, the reference reply, and how that reply is spoken."""
 
     reply: str
-    reply_emotion: Emotion  # what the voice of a reply should carry
+    reply_emotion: Emotion  # the emotion of the reply's voice
     style: str
     emotion: Emotion | Literal[""] = ""
     age: Age | Literal[""] = ""
@@ -78,7 +76,7 @@ class Query(Struct, frozen=True, forbid_unknown_fields=True):
     topic: str
     voice: str
     words: str
-    said: tuple[Said, ...]
+    said: tuple[Rendition, ...]
 
     @property
     def category(self) -> str:
@@ -89,7 +87,7 @@ class Spoken(Struct, frozen=True):
     """One item of the set: a query said in one way."""
 
     query: Query
-    said: Said
+    said: Rendition
 
     @property
     def id(self) -> str:
@@ -143,20 +141,16 @@ class _File(Struct, frozen=True, forbid_unknown_fields=True):
 
 def read(folder: Path = FOLDER) -> tuple[Query, ...]:
     """Read the queries of a folder, by category. Raises DataError that names an invalid query."""
-    found: list[Query] = []
+    queries: list[Query] = []
     seen: set[str] = set()
     for path in (folder / f"{category}.toml" for category in CATEGORIES):
-        try:
-            file = msgspec.convert(tomllib.loads(read_plain(path, MAX_BYTES).decode("utf-8")), _File)
-        except (UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-            raise DataError(f"{shown(path.name)}: cannot be read as queries: {error}") from error
-        for query in file.query:
+        for query in read_toml(path, _File, "queries").query:
             problem = "another query has this id" if query.id in seen else _problem(query, path.stem)
             if problem:
                 raise DataError(f"{shown(path.name)}: query {shown(query.id)}: {problem}")
             seen.add(query.id)
-            found.append(query)
-    return tuple(found)
+            queries.append(query)
+    return tuple(queries)
 
 
 def spoken(queries: Iterable[Query]) -> Iterator[Spoken]:
@@ -173,14 +167,15 @@ def _problem(query: Query, category: str) -> str:
     if query.voice not in ROLES:
         return f"no voice {shown(query.voice)!r}; there is: {', '.join(ROLES)}"
     for text in (query.words, *(said.reply for said in query.said)):
-        if not text.strip() or len(text) > LONGEST or not text.isprintable():
+        if unspeakable(text):
             return f"its words and replies must be 1 to {LONGEST} printable characters on one line"
     for said in query.said:
         if said.event and said.event not in EVENTS:
             return f"no event {shown(said.event)!r}; there is: {', '.join(EVENTS)}"
         kinds = tuple(said.labels)
         if kinds != (category,) and not (category == "multi" and len(kinds) in (2, 3)):
-            return f"labelled {', '.join(kinds) or 'with nothing'}: one label of its category, or two or three in multi"
+            given = ", ".join(kinds) or "none"
+            return f"its labels are {given}; a query has one label, of its category, or two or three in multi"
     if len({tuple(said.labels.values()) for said in query.said}) != len(query.said) or len(query.said) < 2:
-        return "it is said in two ways or more, each with other labels"
+        return "it must be said in at least two ways, each with different labels"
     return ""

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from overtone.build.distractors import BY_DEGREE, Fair, Orders, Question, random_of, true_of
+from overtone.build.distractors import BY_DEGREE, Fair, Orders, Question, true_of
 from overtone.build.script import Script
+from overtone.build.tract import random_of
 from overtone.cues import BY_SLUG, CUES, EXTENSION_STEMS, NOTHING_SPECIAL, Cue
 from overtone.schema import Style
 
@@ -33,13 +34,13 @@ def false_cue(scripts: Sequence[Script], seed: int) -> list[Question]:
         cues = _cues(script, style, fair, seed)
         order = orders.next(PART, _READINGS, (style, "nothing"))
         options = tuple(cues[reading].option if reading in cues else NOTHING_SPECIAL for reading in order)
-        # Where both clips carry kinds of one cue, the other reading's place is taken by a further wrong answer.
+        # If both clips have kinds of one cue, a further wrong answer takes the place of the other reading.
         same = script.cue == script.alternative
-        told = tuple("" if same and reading in _SIDES and reading != style else reading for reading in order)
+        provenance = tuple("" if same and reading in _SIDES and reading != style else reading for reading in order)
         asked: tuple[tuple[Style, str], ...] = ((style, style), ("neutral", "nothing"))
         out += [
             Question(
-                f"{script.id}_{on}_{PART}", script, on, PART, EXTENSION_STEMS[PART], options, told,
+                f"{script.id}_{on}_{PART}", script, on, PART, EXTENSION_STEMS[PART], options, provenance,
                 order.index(gold), PART,
             )
             for on, gold in asked
@@ -54,7 +55,7 @@ def _cued(scripts: Sequence[Script], seed: int) -> dict[str, Style]:
         if not s.says and "neutral" in s.styles and BY_SLUG[s.cue].dimension != "speaker":
             by_cue[s.cue].append(s)
     chosen: dict[str, Style] = {}
-    extra = 0  # how many more targets than alternatives over all cues, so that odd numbers even out
+    extra = 0  # surplus of targets over alternatives so far, so that odd numbers even out over the cues
     for cue, mine in by_cue.items():
         free: list[Script] = []
         used = {"target": 0, "alternative": 0}
@@ -80,20 +81,20 @@ def _cued(scripts: Sequence[Script], seed: int) -> dict[str, Style]:
 
 def _cues(script: Script, style: Style, fair: Fair, seed: int) -> dict[str, Cue]:
     """Return the three offered cues by reading. Added cues are not true of any clip of the script."""
-    found = {"target": BY_SLUG[script.cue], "alternative": BY_SLUG[script.alternative]}
+    cues = {"target": BY_SLUG[script.cue], "alternative": BY_SLUG[script.alternative]}
     rng = random_of(seed, PART, script.id)
     taken = true_of(script, "target") | true_of(script, "alternative") | true_of(script, "neutral")
     wanted = [""]
     if script.cue == script.alternative:
         wanted.append(next(side for side in _SIDES if side != style))
-        del found[wanted[-1]]
+        del cues[wanted[-1]]
     for reading in wanted:
-        held = {c.slug for c in found.values()}
+        held = {c.slug for c in cues.values()}
         pool = [
             c for c in CUES
             if c.dimension == BY_SLUG[script.cue].dimension and c.category not in BY_DEGREE
             and c.slug not in taken | held
         ]  # fmt: skip
-        found[reading] = fair.pick([found[style]], pool, list(found.values()), rng)
-    fair.count([found[style]], [c for reading, c in found.items() if reading != style])
-    return found
+        cues[reading] = fair.pick([cues[style]], pool, list(cues.values()), rng)
+    fair.count([cues[style]], [c for reading, c in cues.items() if reading != style])
+    return cues

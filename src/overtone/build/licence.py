@@ -28,9 +28,9 @@ class Verdict(Struct, frozen=True):
 
 def derive(ingredients: Iterable[Ingredient]) -> Verdict:
     """Return the licence under which a set made from these ingredients may be published."""
-    parts = sorted(set(ingredients))
-    conflicts = [f"{_name(p)}: its licence is not known; state it" for p in parts if not _traits(p.licence)]
-    kinds = {p: traits for p in parts if (traits := _traits(p.licence))}
+    distinct = sorted(set(ingredients))
+    conflicts = [f"{_name(p)}: its licence is not known; state it" for p in distinct if not _traits(p.licence)]
+    kinds = {p: traits for p in distinct if (traits := _traits(p.licence))}
     conflicts += [f"{_name(p)} allows no changed version" for p, t in kinds.items() if "nd" in t]
     commercial = [p for p, t in kinds.items() if t & {"gpl", "sa"} and "nc" not in t]
     restricted = [p for p, t in kinds.items() if "nc" in t]
@@ -40,12 +40,12 @@ def derive(ingredients: Iterable[Ingredient]) -> Verdict:
     copyleft = [p for p, t in kinds.items() if "gpl" in t]
     if old and copyleft:
         conflicts.append(f"{_name(old[0])} cannot join {_name(copyleft[0])}")
-    found = frozenset[str]().union(*kinds.values()) if kinds else frozenset[str]()
     if conflicts:
         return Verdict("none", tuple(conflicts))
-    if "gpl" in found:
+    if copyleft:
         return Verdict("GPL-3.0-or-later")
-    return Verdict("CC-BY" + "-NC" * ("nc" in found) + "-SA" * ("sa" in found) + "-4.0")
+    share_alike = any("sa" in t for t in kinds.values())
+    return Verdict("CC-BY" + "-NC" * bool(restricted) + "-SA" * share_alike + "-4.0")
 
 
 def _traits(licence: str) -> frozenset[str]:

@@ -31,10 +31,10 @@ class Made(Struct, frozen=True, omit_defaults=True):
     voice: str
     made_from: str
     cue: str = ""
-    also: tuple[str, ...] = ()  # other cues it carries together with that one
-    manner: str = ""  # which kind of its cue
+    also: tuple[str, ...] = ()  # cues in addition to `cue`
+    manner: str = ""  # kind of its cue
     scene: str = ""
-    take: int = 0  # how often it was spoken before, by others, and failed a gate
+    take: int = 0  # number of earlier speakers who failed a gate
     recipe: dict[str, Any] = {}
     reply: str = ""  # the voice in which a reply is spoken
     ingredients: tuple[Ingredient, ...] = ()
@@ -48,8 +48,8 @@ class Manifest(Struct, frozen=True):
     """The record that a build writes next to the clips. `status` says for each cue whether it is validated."""
 
     name: str
-    version: str  # of Overtone
-    recipes: str  # version of the deliveries' recipes
+    version: str  # version of Overtone
+    recipes: str  # version of the recipes
     licence: str
     options: Options
     release: bool
@@ -68,16 +68,16 @@ def open_folder(out: Path, name: str, *other: str) -> Manifest | None:
     folder holds something else: another set, or one of the files in `other`."""
     path = out / FILE
     if path.is_file():
-        found = read_manifest(out)
-        if found.name != name:
-            raise UsageError(f"{shown(str(out))} holds the set {found.name!r}; give another --out for {name!r}")
-        return found
-    if any((out / there).exists() for there in ("data_synthesis", "audio_response", *other)):
+        manifest = read_manifest(out)
+        if manifest.name != name:
+            raise UsageError(f"{shown(str(out))} holds the set {manifest.name!r}; give another --out for {name!r}")
+        return manifest
+    if any((out / file).exists() for file in ("data_synthesis", "audio_response", *other)):
         raise UsageError(f"{shown(str(out))} holds a benchmark that was not built here; give another --out")
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"{shown(str(out))}: cannot be made a folder: {error.strerror}; give another --out") from None
+        raise UsageError(f"{shown(str(out))}: cannot create the folder: {error.strerror}; give another --out") from None
     return None
 
 
@@ -95,8 +95,8 @@ def write(path: Path, data: bytes) -> None:
         write_whole(path, data)
     except OSError as error:
         raise DataError(
-            f"{shown(str(path))}: cannot be written: {error.strerror}; what was finished is kept: make room, "
-            "then give the same command again"
+            f"{shown(str(path))}: cannot be written: {error.strerror}; free some space, then run the same command "
+            "again: finished sounds are kept"
         ) from error
 
 

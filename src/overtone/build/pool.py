@@ -14,9 +14,13 @@ from typing import TypeVar
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
-Tell = Callable[[str, int, int], None]  # what is being done, how much of it is done, how much there is
+Progress = Callable[[str, int, int], None]  # called with the kind of work, how much is done, and the total
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def no_progress(what: str, done: int, total: int) -> None:
+    """Report nothing."""
 
 
 def spread(work: Callable[[Task], Result], tasks: Sequence[Task], jobs: int) -> Iterator[Result]:
@@ -34,7 +38,7 @@ def spread(work: Callable[[Task], Result], tasks: Sequence[Task], jobs: int) -> 
 def workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
     """Open a pool of processes that each use one thread for arithmetic: one process per core is enough. If the body
     raises or is interrupted, tasks that have not started are cancelled."""
-    before = {name: os.environ.get(name) for name in _THREADS}
+    before = {name: os.environ[name] for name in _THREADS if name in os.environ}
     os.environ.update(dict.fromkeys(_THREADS, "1"))  # read when a process first loads NumPy
     try:
         with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=start_worker) as pool:
@@ -44,11 +48,9 @@ def workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
                 pool.shutdown(wait=True, cancel_futures=True)
                 raise
     finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        for name in _THREADS:
+            os.environ.pop(name, None)
+        os.environ.update(before)
 
 
 def start_worker() -> None:

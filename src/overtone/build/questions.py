@@ -8,9 +8,10 @@ import numpy as np
 from msgspec import Struct
 
 from overtone.build.conflict_questions import conflict
-from overtone.build.distractors import Fair, Measured, Orders, Question, arguable, random_of, true_of
+from overtone.build.distractors import Fair, Measured, Orders, Question, arguable, true_of
 from overtone.build.false_cues import false_cue
 from overtone.build.script import TWO_WAY, Reasoning, Script
+from overtone.build.tract import random_of
 from overtone.cues import BY_SLUG, CUES, UNDERSTANDING, Cue
 from overtone.schema import Style
 
@@ -19,7 +20,7 @@ _READINGS = ("target", "alternative", "words", "harmful")
 _CUED: tuple[Style, ...] = ("target", "alternative")
 
 
-_WIDTH = {"gender": 2, "pace": 2, "age": 3}  # options of a task; of all others four
+_WIDTH = {"gender": 2, "pace": 2, "age": 3}  # number of options of a task (default: 4)
 
 
 class _Draft(Struct, frozen=True):
@@ -27,7 +28,7 @@ class _Draft(Struct, frozen=True):
 
     script: Script
     task: str
-    clips: dict[Style, Cue]  # style → the cue that is right there
+    clips: dict[Style, Cue]  # style → the right cue of its clip
 
     @property
     def id(self) -> str:
@@ -66,8 +67,8 @@ def understanding(
 def _drafts(script: Script) -> list[_Draft]:
     target, alternative = BY_SLUG[script.cue], BY_SLUG[script.alternative]
     alone: tuple[dict[Style, Cue], ...] = ({"target": target}, {"alternative": alternative})
-    told_apart = target.slug not in true_of(script, "alternative") and alternative.slug not in true_of(script, "target")
-    both = [alone[0] | alone[1]] if told_apart else list(alone)
+    distinct = target.slug not in true_of(script, "alternative") and alternative.slug not in true_of(script, "target")
+    both = [alone[0] | alone[1]] if distinct else list(alone)
     fine = both if target.task == alternative.task else alone
     return [
         *(_Draft(script, "coarse", clips) for clips in both),
@@ -88,7 +89,7 @@ def _asked(draft: _Draft, cues: dict[str, Cue], order: tuple[str, ...]) -> Itera
 def _wrong(drafts: Sequence[_Draft], seed: int) -> dict[str, list[Cue]]:
     """Draw the wrong answers of every draft, task by task. Drafts are visited in random order, so that scarce cues do
     not always miss the same scripts."""
-    found: dict[str, list[Cue]] = {}
+    wrong: dict[str, list[Cue]] = {}
     for task in UNDERSTANDING:
         mine = [d for d in drafts if d.task == task]
         fair = Fair(c.slug for d in mine for c in d.cues)
@@ -97,13 +98,13 @@ def _wrong(drafts: Sequence[_Draft], seed: int) -> dict[str, list[Cue]]:
             rng = random_of(seed, draft.id)
             picked = _across(draft, fair, rng) if task == "coarse" else _within(draft, fair, rng)
             fair.count(draft.cues, picked)
-            found[draft.id] = picked
-    return found
+            wrong[draft.id] = picked
+    return wrong
 
 
 def _pool(draft: _Draft) -> list[Cue]:
     """Return the cues of the draft's task that are certainly not true of its clips."""
-    if draft.task == "age":  # the three ages stand there always: of two, an honest listener can only choose one
+    if draft.task == "age":  # all three ages are always offered: with two, a listener could only choose one
         return [c for c in BY_SLUG.values() if c.task == "age" and c not in draft.cues]
     taken = frozenset[str]().union(*(true_of(draft.script, style) for style in draft.clips))
     return [c for c in CUES if draft.task in ("coarse", c.task) and c.slug not in taken]
@@ -116,7 +117,7 @@ def _within(draft: _Draft, fair: Fair, rng: np.random.Generator) -> list[Cue]:
     while len(picked) < _WIDTH.get(draft.task, 4) - len(draft.clips):
         rest = [c for c in pool if c not in picked]
         if not rest:
-            raise ValueError(f"{draft.id}: too few distractors; look into cues.ALSO_TRUE")
+            raise ValueError(f"{draft.id}: too few distractors; check cues.ALSO_TRUE")
         picked.append(fair.pick(draft.cues, rest, picked, rng))
     return picked
 

@@ -86,7 +86,7 @@ CAPTIONS: dict[str, str] = {  # what an AudioCaps caption says when the sound is
     "gasp": r"\bgasp",
     "sniff": r"\bsniff",
 }
-PEOPLE = frozenset({"chatter", "children", "cheering"})  # scenes in which talk is not a stranger
+PEOPLE = frozenset({"chatter", "children", "cheering"})  # scenes that may contain speech
 _TALK = r"\b(speak|speech|talk|say|voice|narrat|sing)"
 _CC = {"by": "BY", "by-nc": "BY-NC", "by-sa": "BY-SA", "by-nd": "BY-ND", "by-nc-sa": "BY-NC-SA", "by-nc-nd": "BY-NC-ND"}
 _SOUND = frozenset({".wav", ".flac", ".ogg", ".mp3", ".opus"})
@@ -120,8 +120,7 @@ class Library:
         return None
 
     def event(self, name: str, rate: int, rng: Rng) -> tuple[Sound, Path] | None:
-        """Return one vocal event at root mean square 1, at most 2.5 s long, and its file; None if the folder has no
-        such event."""
+        """Return a vocal event at root mean square 1, at most 2.5 s long, and its file; None if it is missing."""
         for path, samples in self._drawn(name, rate, rng, _EVENT_DB):
             cut = _first_event(samples, rate)
             return unit(cut * ramp(cut.size, rate, 0.01, 0.08)), path
@@ -163,8 +162,7 @@ class Library:
 
 
 def stretch(samples: Samples, n: int, rate: int, rng: Rng) -> Samples:
-    """Return `n` samples of a recording from a random position, without silence at its ends; looped if it is shorter.
-    """
+    """Return `n` samples of a recording from a random position, without silent ends; looped if it is shorter."""
     x = trimmed(samples, rate)
     if not x.size:
         raise AudioError("a silent recording has no stretch to take")
@@ -229,9 +227,9 @@ def _found(folder: Path) -> tuple[str, Sounds]:
     else:
         layout, sounds = "by cue", _by_cue(folder)
     if not sounds and layout == "by cue":
-        raise DataError(f"{shown(str(folder))}: not a collection of sounds that is known here; {LAYOUTS}")
+        raise DataError(f"{shown(str(folder))}: not a supported collection of sounds; {LAYOUTS}")
     if not sounds:
-        raise DataError(f"{shown(str(folder))}: laid out as {layout}, but none of its sounds that we use is there")
+        raise DataError(f"{shown(str(folder))}: the layout is {layout}, but no usable sound exists; unpack it again")
     return layout, sounds
 
 

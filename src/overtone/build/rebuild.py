@@ -20,7 +20,7 @@ from overtone.audio import Measures
 from overtone.build.gates import Finding
 from overtone.build.gates.facts import Sound, heard, long_spectrum, read
 from overtone.build.manifest import FILE, LEFT_OUT, Manifest, read_manifest
-from overtone.build.pool import Tell, spread
+from overtone.build.pool import Progress, no_progress, spread
 from overtone.errors import AudioError, DataError
 from overtone.paths import inside, read_plain, shown
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from overtone.build.sound_plan import Group, Options
 
 GATE = "rebuild"
-# replies are not transcribed: they are long, and their words stand in the set's texts
+# replies are not transcribed: they are long, and the set's texts contain their words
 _CLIPS = re.compile(r"data_synthesis/|audio/(?!replies/)|steps/")
 _MAX_BYTES = 500_000_000
-_FAINT_DB = -40.0  # a band this far under the whole is not compared: rounding alone moves it
-_VOICED = 0.1  # share of frames with a pitch below which a median says nothing
+_FAINT_DB = -40.0  # a band this far below the whole is not compared, because rounding alone changes it
+_VOICED = 0.1  # share of voiced frames that a median pitch needs
 
 
 class Tolerance(Struct, frozen=True):
@@ -52,47 +52,29 @@ TOLERANCES: dict[str, Tolerance] = {
 }
 
 
-class _Entry(Struct, frozen=True):
-    """The fields of a manifest's clip that are read here; all others may change."""
-
+class _Clip(Struct, frozen=True):
     path: str
-    sha256: str
-    seconds: float
-    case_id: str
-    style: str
-    cue: str = ""
-
-    @property
-    def name(self) -> str:
-        return self.path.removeprefix(LEFT_OUT)
 
 
 class _Manifest(Struct, frozen=True):
+    """The fields of a manifest that are read here; all others may change between versions."""
+
     name: str
-    clips: tuple[_Entry, ...]
+    clips: tuple[_Clip, ...]
 
 
 def compare(
-    folder: Path, rebuilt: Path, *, words: bool = True, jobs: int = 1, progress: Tell | None = None
+    folder: Path, rebuilt: Path, *, words: bool = True, jobs: int = 1, progress: Progress = no_progress
 ) -> list[Finding]:
     """Return what differs between a set and its rebuild. Findings are clips that only one of them has, and clips that
     differ by more than the tolerances. With `words=False` nothing is transcribed."""
     mine, other = _clips(folder), _clips(rebuilt)
-    found = [
-        Finding(
-            GATE, name, f"is in {shown(str(folder))} and not in the rebuild; rebuild with the same scripts and flags"
-        )
-        for name in sorted(set(mine) - set(other))
-    ]
-    found += [
-        Finding(GATE, name, "is in the rebuild only; rebuild with the same scripts and flags")
-        for name in sorted(set(other) - set(mine))
-    ]
-    pairs = [
-        (name, str(inside(folder, mine[name].path)), str(inside(rebuilt, other[name].path)))
-        for name in sorted(set(mine) & set(other))
-    ]
-    return found + _compared(pairs, words, jobs, progress)
+    advice = "rebuild with the same scripts and flags"
+    lacking = f"is in {shown(str(folder))} and not in the rebuild; {advice}"
+    findings = [Finding(GATE, name, lacking) for name in sorted(set(mine) - set(other))]
+    findings += [Finding(GATE, name, f"is in the rebuild only; {advice}") for name in sorted(set(other) - set(mine))]
+    pairs = [(name, str(mine[name]), str(other[name])) for name in sorted(set(mine) & set(other))]
+    return findings + _compared(pairs, words, jobs, progress)
 
 
 def rebuild_and_compare(
@@ -103,7 +85,7 @@ def rebuild_and_compare(
     scripts: str | None = None,
     words: bool = True,
     jobs: int = 1,
-    progress: Tell | None = None,
+    progress: Progress = no_progress,
 ) -> list[Finding]:
     """Rebuild the set in `folder`, or `sample` of its scripts evenly spread, under `tmp` and compare. `scripts` names
     the script file of a set that is not the package's own."""
@@ -113,13 +95,12 @@ def rebuild_and_compare(
     if sample is not None and 0 < sample < len(groups):
         groups = [groups[k] for k in sorted({round(x) for x in np.linspace(0, len(groups) - 1, sample)})]
     if not groups:
-        raise DataError(f"{shown(str(folder))} holds no clip of the set {shown(made.name)}; give --scripts FILE")
+        raise DataError(f"{shown(str(folder))} contains no clips of the set {shown(made.name)}; give --scripts FILE")
     tasks = [(g, made.options, tuple(j.path for j in g.jobs if j.path in known), str(tmp)) for g in groups]
     for count, _ in enumerate(spread(_make, tasks, jobs), 1):
-        if progress:
-            progress("scripts spoken again", count, len(tasks))
+        progress("scripts spoken again", count, len(tasks))
     wanted = sorted(path for _, _, paths, _ in tasks for path in paths)
-    pairs = [(name, str(inside(folder, known[name].path)), str(tmp / name)) for name in wanted]
+    pairs = [(name, str(known[name]), str(tmp / name)) for name in wanted]
     return _compared(pairs, words, jobs, progress)
 
 
@@ -135,13 +116,14 @@ def _planned(made: Manifest, scripts: str | None) -> list[Group]:
     return plan(read_collection(scripts or made.name), made.options, made.takes)
 
 
-def _clips(folder: Path) -> dict[str, _Entry]:
+def _clips(folder: Path) -> dict[str, Path]:
+    """Return name → file of the clips in a set, including those that were left out."""
     path = folder / FILE
     try:
-        found = msgspec.json.decode(read_plain(path, _MAX_BYTES), type=_Manifest)
+        manifest = msgspec.json.decode(read_plain(path, _MAX_BYTES), type=_Manifest)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise DataError(f"{shown(str(path))}: not a manifest of a built set ({error}); give a set's folder") from error
-    return {clip.name: clip for clip in found.clips}
+    return {clip.path.removeprefix(LEFT_OUT): inside(folder, clip.path) for clip in manifest.clips}
 
 
 def _make(task: tuple[Group, Options, tuple[str, ...], str]) -> None:
@@ -157,14 +139,13 @@ def _make(task: tuple[Group, Options, tuple[str, ...], str]) -> None:
             write(Path(tmp) / job.path, audio.encode_wav(renderer.make(job).samples, RATE))
 
 
-def _compared(pairs: Sequence[tuple[str, str, str]], words: bool, jobs: int, progress: Tell | None) -> list[Finding]:
-    found: list[Finding] = []
+def _compared(pairs: Sequence[tuple[str, str, str]], words: bool, jobs: int, progress: Progress) -> list[Finding]:
+    findings: list[Finding] = []
     tasks = [(*pair, words and bool(_CLIPS.match(pair[0]))) for pair in pairs]
-    for count, findings in enumerate(spread(_differences, tasks, jobs), 1):
-        found += findings
-        if progress:
-            progress("clips compared", count, len(tasks))
-    return sorted(found, key=lambda f: f.subject)
+    for count, differences in enumerate(spread(_differences, tasks, jobs), 1):
+        findings += differences
+        progress("clips compared", count, len(tasks))
+    return sorted(findings, key=lambda f: f.subject)
 
 
 def _differences(task: tuple[str, str, str, bool]) -> list[Finding]:

@@ -18,7 +18,7 @@ from overtone.cues import BY_SLUG
 from overtone.errors import UsageError
 from overtone.spec import suggest
 
-VERSION = "2"  # of the recipes and of the sounds they insert; raised with every change that can be heard
+VERSION = "2"  # version of the recipes and the sounds they insert; raised with every audible change
 STRONGEST = 1.5
 Place = Literal["before", "inside", "after"]
 Inserted = tuple[str, Place, float]  # vocal event, place, dB against the words
@@ -30,7 +30,7 @@ class Recipe:
 
     f0: float = 1.0  # factor on the pitch
     range: float = 1.0  # factor on how far the pitch moves, in semitones
-    slope: float = 0.0  # semitones from the first word to the last, over what the plain voice does
+    slope: float = 0.0  # semitones from the first word to the last, added to the plain voice
     rise: float = 0.0  # semitones by which the last third climbs
     accent: float = 0.0  # semitones on the stressed syllables
     rate: float = 1.0  # factor on the pace
@@ -44,12 +44,12 @@ class Recipe:
     edge: float = 0.0  # dB above 4 kHz
     clarity: float = 1.0  # factor on how far the resonances move from sound to sound: above 1 articulate
     formants: float = 1.0  # factor on the resonances: above 1 a smaller throat, or spread lips
-    breath: float = 0.0  # 0 leaves the voice as it is, 1 leaves no voice at all
+    breath: float = 0.0  # 0 does not change the voice, 1 replaces it by breath
     jitter: float = 0.0  # random share of the pitch from frame to frame
     shimmer: float = 0.0  # random dB from frame to frame
     tremor: float = 0.0  # share of the pitch that shakes about five times a second
     creak: float = 0.0  # share of the last third in which the pitch breaks down to half
-    become: float = 0.0  # how far the voice goes towards another speaker's: 1 is all the way to these two
+    become: float = 0.0  # how far the voice moves towards another speaker: 1 reaches the next two values
     hertz: float = 0.0  # that speaker's pitch
     throat: float = 0.0  # that speaker's resonances against a grown man's
     events: tuple[Inserted, ...] = ()
@@ -65,7 +65,7 @@ class Recipe:
             value = getattr(self, name)
             changed[name] = value**strength if plain == 1 else value * strength
         changed["breath"] = min(changed["breath"], 1.0)
-        # An event cannot be half there: a weaker one is softer, by 6 dB at half strength.
+        # A weaker event is softer: by 6 dB at half strength.
         events = tuple((name, place, db + 12 * (strength - 1)) for name, place, db in self.events)
         return dataclasses.replace(self, events=events, **changed)
 
@@ -89,10 +89,6 @@ class Promise:
     how: Literal["ratio", "difference"]
     sign: Literal[1, -1]
     least: float
-
-    def kept(self, target: float, neutral: float) -> bool:
-        moved = target / neutral if self.how == "ratio" else target - neutral
-        return moved > self.least if self.sign > 0 else moved < self.least
 
 
 RECIPES: dict[str, Recipe] = {
@@ -241,7 +237,7 @@ def recipe_of(slug: str, manner: str = "", strength: float = 1.0) -> Recipe:
     """Return the recipe of a cue in one of its manners ("": its first). Without a cue, or with a cue of the
     environment, it changes nothing."""
     if not 0 <= strength <= STRONGEST:
-        raise UsageError(f"strength must lie between 0 (nothing changes) and {STRONGEST}, not {strength}")
+        raise UsageError(f"strength must be between 0 (nothing changes) and {STRONGEST}, not {strength}")
     if slug and slug not in BY_SLUG:
         raise UsageError(f"no cue {slug!r}{suggest(slug, BY_SLUG)}")
     if slug not in RECIPES:

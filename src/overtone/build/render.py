@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +24,13 @@ from overtone.build.reference_replies import speak_reply
 from overtone.build.scenes import scene
 from overtone.build.script import SET_LICENCE
 from overtone.build.sound_plan import Group, Job, Options, how
-from overtone.build.tract import Rng, Sound
+from overtone.build.tract import Rng, Sound, random_of
 from overtone.build.vocal_events import event
-from overtone.build.voices import Cast, Engine, Speaker, cast
+from overtone.build.voices import PACE, Cast, Engine, Speaker, cast
 
 SCENE_DBFS = -20.0
 CEILING = 0.98
-_AUDIBLE = 0.02  # of a recording's peak: what is softer at its ends is the room
-_PACE = 160  # words a minute of plain speech
+_AUDIBLE = 0.02  # share of a recording's peak: softer sound at its ends is room noise
 OURS = Ingredient("sounds", "synthesised by Overtone", SET_LICENCE)
 
 
@@ -54,7 +52,7 @@ class Renderer:
         self.cast: Cast = cast(options.voices)
         self.library = library(options.sounds)
         self._plain: dict[tuple[Speaker, str], Voiced] = {}
-        self._gains: dict[str, float] = {}  # by speaker; "" for recordings of the user's
+        self._gains: dict[str, float] = {}  # by speaker; "" for the user's recordings
         self._files: dict[str, Sound] = {}
 
     def make(self, job: Job) -> Rendered:
@@ -65,27 +63,24 @@ class Renderer:
 
     def clip(self, job: Job) -> Rendered:
         if job.speaker is None:
-            raise ValueError(f"{job.path} is no clip")
-        rng = _rng(self.options.seed, job.drawn_as or job.path, job.take)
-        used: list[Ingredient] = []
+            raise ValueError(f"{job.path} is not a clip: it has no speaker")
+        rng = random_of(self.options.seed, str(job.take), job.drawn_as or job.path)
         engine = self.cast.engine(job.speaker)
-        used.append(Ingredient("voice", engine.identity(), engine.licence))
+        used = [Ingredient("voice", engine.identity(), engine.licence)]
         dbfs = SCENE_DBFS if job.outdoors else ORDINARY_DBFS
         recipe = NEUTRAL if engine.native else self._recipe(job)
         if engine.native:
             samples = self._take(job, job.speaker, engine) * self._gain(job, job.speaker, engine, dbfs)
         else:
             voiced = self._voiced(job, job.speaker, engine)
-            made = functools.partial(self._event, used)
-            samples = deliver(voiced, recipe, rng, job.speaker.scale, dbfs, made)
+            samples = deliver(voiced, recipe, rng, job.speaker.scale, dbfs, functools.partial(self._event, used))
         if self.options.room:
-            # one room for all clips of a script: the voice under a scene stays its neutral twin's
-            samples = room.respond(
-                samples, RATE, _rng(self.options.seed, f"{self.group.id}/room", job.take), self.options.room
-            )
+            # one room for all clips of a script, so that the voice in a scene is the neutral twin's voice
+            room_rng = random_of(self.options.seed, str(job.take), self.group.id, "room")
+            samples = room.respond(samples, RATE, room_rng, self.options.room)
         if job.scene:
             behind = self._scene(job, samples.size, rng, used)
-            loud = (dbfs if job.also else SCENE_DBFS) + recipe.gain  # who speaks softly does so in the rain too
+            loud = (dbfs if job.also else SCENE_DBFS) + recipe.gain  # a soft voice stays soft in the rain
             samples = audio.mix(samples, behind, RATE, self.options.snr, speech_dbfs=loud).astype(np.float64)
         return Rendered(_under(samples), job.speaker.name, _changes(recipe), tuple(dict.fromkeys(used)))
 
@@ -95,7 +90,7 @@ class Renderer:
             return Rendered(_under(samples), name, {}, (used,))
         samples, name, used = speak_reply(self.cast, job.text, "", job.path)
         recipe = self._recipe(job)
-        samples = deliver(analyse(samples), recipe, _rng(self.options.seed, job.path, job.take))
+        samples = deliver(analyse(samples), recipe, random_of(self.options.seed, str(job.take), job.path))
         return Rendered(_under(samples), name, _changes(recipe), (used,))
 
     def recorded(self, job: Job) -> Rendered:
@@ -122,7 +117,7 @@ class Renderer:
         )
 
     def _take(self, job: Job, speaker: Speaker, engine: Engine) -> Sound:
-        samples, rate = engine.speak(job.text, speaker, how(job), pace=_PACE)
+        samples, rate = engine.speak(job.text, speaker, how(job), pace=PACE)
         return audio.resample(samples, rate, RATE).astype(np.float64)
 
     def _voiced(self, job: Job, speaker: Speaker, engine: Engine) -> Voiced:
@@ -140,33 +135,23 @@ class Renderer:
         return self._gains[speaker.name]
 
     def _event(self, used: list[Ingredient], name: str, rate: int, rng: Rng, f0: float, scale: float) -> Sound:
-        found = self.library.event(name, rate, rng) if self.library else None
-        if found is None or self.library is None:
-            used.append(OURS)
-            return event(name, rate, rng, f0, scale)
-        used.append(_recording(self.library, found[1]))
-        return found[0]
+        real = self.library.event(name, rate, rng) if self.library else None
+        used.append(self._credit(real))
+        return real[0] if real else event(name, rate, rng, f0, scale)
 
     def _scene(self, job: Job, n: int, rng: Rng, used: list[Ingredient]) -> Sound:
-        found = self.library.scene(job.scene, n, RATE, rng, job.manner) if self.library else None
-        if found is None or self.library is None:
-            used.append(OURS)
-            return scene(job.scene, n, RATE, rng, job.manner)
-        used.append(_recording(self.library, found[1]))
-        return found[0]
+        real = self.library.scene(job.scene, n, RATE, rng, job.manner) if self.library else None
+        used.append(self._credit(real))
+        return real[0] if real else scene(job.scene, n, RATE, rng, job.manner)
 
-
-def _recording(folder: Library, path: Path) -> Ingredient:
-    return Ingredient("recording", path.name, folder.licence(path))
+    def _credit(self, real: tuple[Sound, Path] | None) -> Ingredient:
+        """Return the ingredient of a real sound, or of a synthesised one."""
+        return Ingredient("recording", real[1].name, self.library.licence(real[1])) if real and self.library else OURS
 
 
 @functools.cache
 def library(folder: str) -> Library | None:
     return Library(Path(folder)) if folder else None
-
-
-def _rng(seed: int, path: str, take: int) -> Rng:
-    return np.random.default_rng(int.from_bytes(hashlib.sha256(f"{seed}/{take}/{path}".encode()).digest()[:8], "big"))
 
 
 def _cut(take: Sound) -> Sound:

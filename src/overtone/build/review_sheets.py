@@ -26,7 +26,7 @@ ROUNDS = 3
 COLUMNS = ("round", "reviewer", "script", "verdict", "note")
 VERDICTS = ("accept", "revise", "reject")  # from best to worst
 _SPELLINGS = {"accepted": "accept", "rejected": "reject"}
-_AFTERWARDS = {"revised": "accept"}  # somebody who revised it himself accepts what is there now
+_AFTERWARDS = {"revised": "accept"}  # a reviewer who revised a script accepts the new version
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -60,11 +60,6 @@ class Decision(Struct, frozen=True):
     rejected: dict[str, str]  # script → who rejected it, and why
     rounds: tuple[Round, ...]
 
-    @property
-    def alpha(self) -> dict[int, float]:
-        """Krippendorff's α per round; NaN if no script has two verdicts, or all verdicts are the same."""
-        return {r.number: r.agreement.alpha for r in self.rounds}
-
 
 # ── sheets ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -72,7 +67,7 @@ class Decision(Struct, frozen=True):
 def sheet(scripts: Sequence[Script | Dialogue], round: int, reviewers: Sequence[str]) -> dict[str, bytes]:
     """Return file name → an empty sheet for each reviewer, as UTF-8 CSV that spreadsheets open."""
     if not 1 <= round <= ROUNDS:
-        raise UsageError(f"there are {ROUNDS} rounds; round {round} is none of them")
+        raise UsageError(f"--round must be 1 to {ROUNDS}, not {round}")
     names = [" ".join(name.split()) for name in reviewers]
     if not names or not all(names) or len(set(map(_file_part, names))) != len(names):
         raise UsageError("name the reviewers, each once: --reviewers anna,ben")
@@ -140,18 +135,12 @@ def read_reviews(folder: Path) -> list[Review]:
     raises DataError with file and line."""
     if not folder.is_dir():
         raise DataError(f"{folder}: no such folder; 'overtone build review SCRIPTS --reviewers a,b' writes sheets")
-    found: list[Review] = []
-    seen: dict[tuple[int, str, str], str] = {}
-    for path in sorted(folder.glob("*.csv")):
-        for review in _read(path):
-            if not review.verdict:
-                continue
-            key = review.round, review.reviewer, review.script
-            if key in seen:
-                raise DataError(f"{review.where}: {review.reviewer} has judged {review.script} already, in {seen[key]}")
-            seen[key] = review.where
-            found.append(review)
-    return sorted(found, key=lambda r: (r.round, r.reviewer, r.script))
+    reviews: dict[tuple[int, str, str], Review] = {}
+    for review in (one for path in sorted(folder.glob("*.csv")) for one in _read(path) if one.verdict):
+        first = reviews.setdefault((review.round, review.reviewer, review.script), review)
+        if first is not review:
+            raise DataError(f"{review.where}: {review.reviewer} has judged {review.script} already, in {first.where}")
+    return [review for _, review in sorted(reviews.items())]
 
 
 def _read(path: Path) -> Iterable[Review]:
@@ -197,7 +186,7 @@ def missing(scripts: Sequence[Script | Dialogue], folder: Path) -> list[str]:
     for r in rows:
         listed[r.round].add(r.script)
     for number, ids in sorted(listed.items()):
-        out += [f"round {number}: nobody's sheet has {s.id}" for s in scripts if s.id not in ids]
+        out += [f"round {number}: no sheet has {s.id}" for s in scripts if s.id not in ids]
     return out
 
 
@@ -211,14 +200,14 @@ def decide(scripts: Sequence[Script | Dialogue], reviews: Sequence[Review], *, s
     for r in reviews:
         if r.script not in known:
             raise DataError(f"{r.where}: no script {r.script!r}{suggest(r.script, known)} in this set")
-    words: dict[str, dict[int, list[Review]]] = defaultdict(lambda: defaultdict(list))
+    by_script: dict[str, dict[int, list[Review]]] = defaultdict(lambda: defaultdict(list))
     for r in reviews:
-        words[r.script][r.round].append(r)
+        by_script[r.script][r.round].append(r)
     accepted: list[str] = []
     pending: dict[str, str] = {}
     rejected: dict[str, str] = {}
     for script in scripts:
-        rounds = words[script.id]
+        rounds = by_script[script.id]
         last = max(rounds, default=0)
         final = rounds.get(last, [])
         against = [r for r in final if r.verdict == "reject"]
@@ -240,15 +229,15 @@ def _round(number: int, reviews: Sequence[Review], seed: int) -> Round:
     readers = tuple(sorted({r.reviewer for r in mine}))
     verdicts: dict[str, dict[str, str]] = defaultdict(dict)
     for r in mine:
-        # what a reader changed before accepting was not acceptable as it stood: for agreement it counts as "revise"
+        # a script that its reviewer changed before accepting it counts as "revise" for agreement
         verdicts[r.script][r.reviewer] = "revise" if r.revised else r.verdict
     table = [
         [float(VERDICTS.index(v)) if (v := given.get(reader)) else None for given in verdicts.values()]
         for reader in readers
     ]
     disputed = {script: given for script, given in sorted(verdicts.items()) if len(set(given.values())) > 1}
-    said = Counter(v for given in verdicts.values() for v in given.values())
-    totals = {v: said[v] for v in VERDICTS}
+    counts = Counter(v for given in verdicts.values() for v in given.values())
+    totals = {v: counts[v] for v in VERDICTS}
     return Round(number, readers, totals, agreement(table, "ordinal", seed=seed), disputed)
 
 
@@ -258,13 +247,14 @@ def summary(decision: Decision) -> list[str]:
     for r in decision.rounds:
         a = r.agreement
         if a.units == 0:
-            said = "no script was read by two, so there is no agreement to measure"
+            agreed = "agreement cannot be measured, because no script has two reviewers"
         elif math.isnan(a.alpha):
-            said = f"all gave the same verdict on the {a.units} scripts read by two or more: α is not defined"
+            agreed = f"α is not defined, because all verdicts on the {a.units} scripts with two or more are the same"
         else:
-            said = f"α {a.alpha:.2f} [{a.low:.2f}, {a.high:.2f}], {a.percent:.0%} of pairs agree, {a.units} scripts"
+            agreed = f"α {a.alpha:.2f} [{a.low:.2f}, {a.high:.2f}], {a.percent:.0%} of pairs agree, {a.units} scripts"
         counted = ", ".join(f"{n} {v}" for v, n in r.verdicts.items())
-        lines.append(f"round {r.number}: {len(r.reviewers)} readers ({', '.join(r.reviewers)}): {counted}; {said}")
+        names = ", ".join(r.reviewers)
+        lines.append(f"round {r.number}: {len(r.reviewers)} reviewers ({names}): {counted}; {agreed}")
         lines += [
             f"  {script}: " + ", ".join(f"{who} {what}" for who, what in given.items())
             for script, given in r.disputed.items()

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -20,6 +23,7 @@ from overtone.spec import suggest
 SET_LICENCE = "CC-BY-4.0"  # of the texts that come with the package
 LONGEST = 400  # characters of a script
 MAX_BYTES = 50_000_000  # of one file
+Item = TypeVar("Item")
 TWO_WAY = {  # reasoning categories with two fixed options, in their order
     "people": ("Yes", "No"),
     "laughter": ("Yes", "No"),
@@ -28,7 +32,7 @@ TWO_WAY = {  # reasoning categories with two fixed options, in their order
 }
 
 
-MANNERS = {  # cues that come in several kinds; the first is meant where a script names none
+MANNERS = {  # cues of several kinds; the first is the default
     "laughter": ("hearty", "nervous"),
     "shout": ("angry", "joyful"),
     "music": ("happy", "funny", "sad", "exciting", "angry"),
@@ -42,9 +46,9 @@ class Reasoning(Struct, frozen=True, forbid_unknown_fields=True):
     question: str
     target: str
     alternative: str
-    words: str = ""  # right if one had only the text
-    harmful: str = ""  # would hurt, or reads too much into it
-    moves: bool = True  # False: `target` is right whatever the voice; asked on the target clip, in a set of its own
+    words: str = ""  # right for a reader who has only the text
+    harmful: str = ""  # would hurt, or overinterprets the voice
+    moves: bool = True  # False: `target` is right for any voice; asked on the target clip, as a separate part
 
 
 class Script(Struct, frozen=True, forbid_unknown_fields=True):
@@ -57,10 +61,10 @@ class Script(Struct, frozen=True, forbid_unknown_fields=True):
     voice: str
     words: str
     reply: dict[str, str]
-    style: dict[str, str]  # the voice in which the reply to a style is spoken
+    style: dict[str, str]  # style → the voice in which the reply to it is spoken
     reasoning: tuple[Reasoning, ...] = ()
-    manner: dict[str, str] = {}  # style → which kind of its cue, one of MANNERS
-    says: str = ""  # of a conflict script: the cue its words state; the target's voice says otherwise
+    manner: dict[str, str] = {}  # style → kind of its cue, one of MANNERS
+    says: str = ""  # conflict scripts only: the cue that the words state; the target's voice contradicts it
     language: str = ""  # BCP-47 tag of its words and replies; "" is English
 
     @property
@@ -116,7 +120,7 @@ class Dialogue(Struct, frozen=True, forbid_unknown_fields=True):
     turn: tuple[DialogueTurn, DialogueTurn]
     steady_reply: str
     steady_style: str
-    language: str = ""  # as a script's
+    language: str = ""  # BCP-47 tag; "" is English
 
 
 class Collection(Struct, frozen=True):
@@ -141,17 +145,28 @@ class Collection(Struct, frozen=True):
 class _File(Struct, frozen=True, forbid_unknown_fields=True):
     script: tuple[Script, ...] = ()
     dialogue: tuple[Dialogue, ...] = ()
-    language: str = ""  # of those that do not say their own
+    language: str = ""  # default of scripts and dialogues without a language
 
 
 HERE = Path(__file__).parent
-OTHER_TEXTS = frozenset({"aeq", "echat_eval"})  # folders of texts that are no scripts, spoken by modules of their own
+OTHER_TEXTS = frozenset({"aeq", "echat_eval"})  # folders of other texts, which aeq_set and echat_eval_set build
 
 
 def sets() -> tuple[str, ...]:
     """Return the names of the package's script sets: folders here with scripts and a licence."""
     found = {p.parent.name for p in HERE.glob("*/LICENSE") if any(p.parent.glob("*.toml"))}
     return tuple(sorted(found - OTHER_TEXTS))
+
+
+def first_of_each(items: Iterable[Item], key: Callable[[Item], str], most: int | None) -> list[Item]:
+    """Return the first `most` items with each key, in their order (default: all)."""
+    seen: Counter[str] = Counter()
+    chosen = []
+    for item in items:
+        seen[key(item)] += 1
+        if most is None or seen[key(item)] <= most:
+            chosen.append(item)
+    return chosen
 
 
 def read_set(name: str) -> tuple[Script, ...]:
@@ -179,11 +194,11 @@ def read_collection(named: str, licence: str = "unknown") -> Collection:
     if path.suffix not in (".toml", ".jsonl"):
         raise DataError(
             f"no script set {named!r}{suggest(named, sets())}; there is: {', '.join(sets())}; "
-            "or give a file of your own scripts that ends in .jsonl or .toml"
+            "or give your own scripts as a file that ends in .jsonl or .toml"
         )
     scripts, dialogues = read_files(path)
     if not scripts and not dialogues:
-        raise DataError(f"{shown(path.name)}: holds no script")
+        raise DataError(f"{shown(path.name)}: contains no scripts; give a file with at least one script or dialogue")
     plain, conflicts = ([s for s in scripts if bool(s.says) == conflict] for conflict in (False, True))
     return Collection(path.stem, tuple(plain), tuple(conflicts), dialogues, licence)
 
@@ -195,52 +210,53 @@ def read_scripts(*paths: Path) -> tuple[Script, ...]:
 
 def read_files(*paths: Path) -> tuple[tuple[Script, ...], tuple[Dialogue, ...]]:
     """Read the scripts and dialogues of files. Raises DataError with the file, the line or script, and the fault."""
-    scripts: list[Script] = []
-    dialogues: list[Dialogue] = []
-    seen: set[str] = set()
+    everything: list[Script | Dialogue] = []
     for path in paths:
-        read = _read_lines(path) if path.suffix == ".jsonl" else _read_toml(path)
-        both: list[Script | Dialogue] = [*read.script, *read.dialogue]
-        for one in both:
+        entries = _read_lines(path) if path.suffix == ".jsonl" else _read_toml(path)
+        seen = {one.id for one in everything}
+        for one in entries:
             problem = _name_problem(one, seen)
             problem = problem or (_problem(one) if isinstance(one, Script) else _dialogue_problem(one))
             if problem:
-                raise DataError(f"{shown(path.name)}: {'script' if one in read.script else 'dialogue'} "
-                                f"{shown(one.id)}: {problem}")  # fmt: skip
+                raise DataError(f"{shown(path.name)}: {type(one).__name__.lower()} {shown(one.id)}: {problem}")
             seen.add(one.id)
-        scripts += read.script
-        dialogues += read.dialogue
-    return tuple(scripts), tuple(dialogues)
+        everything += entries
+    scripts = tuple(one for one in everything if isinstance(one, Script))
+    return scripts, tuple(one for one in everything if isinstance(one, Dialogue))
 
 
-def _read_toml(path: Path) -> _File:
+def read_toml(path: Path, kind: type[Item], what: str) -> Item:
+    """Read a TOML file as `kind`. Raises DataError that says it cannot be read as `what`."""
     try:
-        read = msgspec.convert(tomllib.loads(read_plain(path, MAX_BYTES).decode("utf-8")), _File)
-        replace = msgspec.structs.replace
-        return replace(
-            read,
-            script=tuple(replace(one, language=one.language or read.language) for one in read.script),
-            dialogue=tuple(replace(one, language=one.language or read.language) for one in read.dialogue),
-        )
+        return msgspec.convert(tomllib.loads(read_plain(path, MAX_BYTES).decode("utf-8")), kind)
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        raise DataError(f"{shown(path.name)}: cannot be read as scripts: {error}") from error
+        raise DataError(f"{shown(path.name)}: cannot be read as {what}: {error}") from error
 
 
-def _read_lines(path: Path) -> _File:
+def _read_toml(path: Path) -> list[Script | Dialogue]:
+    file = read_toml(path, _File, "scripts")
+    entries: tuple[Script | Dialogue, ...] = (*file.script, *file.dialogue)
+    return [msgspec.structs.replace(one, language=one.language or file.language) for one in entries]
+
+
+def _read_lines(path: Path) -> list[Script | Dialogue]:
     """Read one script or dialogue per line; a dialogue has turns."""
-    scripts: list[Script] = []
-    dialogues: list[Dialogue] = []
+    entries: list[Script | Dialogue] = []
     for number, line in enumerate(read_plain(path, MAX_BYTES).removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
         if not line.strip():
             continue
         try:
-            if isinstance(fields := msgspec.json.decode(line), dict) and "turn" in fields:
-                dialogues.append(msgspec.convert(fields, Dialogue))
-            else:
-                scripts.append(msgspec.convert(fields, Script))
+            fields = msgspec.json.decode(line)
+            dialogue = isinstance(fields, dict) and "turn" in fields
+            entries.append(msgspec.convert(fields, Dialogue) if dialogue else msgspec.convert(fields, Script))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise DataError(f"{shown(path.name)}: line {number}: not a script: {error}") from error
-    return _File(tuple(scripts), tuple(dialogues))
+    return entries
+
+
+def unspeakable(text: str) -> bool:
+    """Return whether a text is empty, too long, or has characters that cannot be printed on one line."""
+    return not text.strip() or len(text) > LONGEST or not text.isprintable()
 
 
 def _name_problem(one: Script | Dialogue, seen: set[str]) -> str:
@@ -252,7 +268,7 @@ def _name_problem(one: Script | Dialogue, seen: set[str]) -> str:
     if not re.fullmatch(r"[a-z_]{1,40}", one.topic):
         return f"a topic is one word of small letters, not {shown(one.topic)!r}"
     for words in (one.words,) if isinstance(one, Script) else [t.words for t in one.turn]:
-        if not words.strip() or len(words) > LONGEST or not words.isprintable():
+        if unspeakable(words):
             return f"its words must be 1 to {LONGEST} printable characters on one line"
     if one.language and (problem := tag_problem(one.language)):
         return f"language: {shown(problem)}"
@@ -271,7 +287,7 @@ def _dialogue_problem(d: Dialogue) -> str:
         if turn.cue and BY_SLUG[turn.cue].dimension == "speaker":
             return "a speaker does not change within a dialogue"
         if turn.manner and turn.manner not in MANNERS.get(turn.cue, ()):
-            return f"manner {turn.manner!r} is no kind of {turn.cue!r}"
+            return f"manner {turn.manner!r} is not a kind of {turn.cue!r}"
     return ""
 
 
@@ -285,7 +301,7 @@ def _problem(script: Script) -> str:
     for style, manner in script.manner.items():
         cue = script.cue_in(style)
         if cue is None or manner not in MANNERS.get(cue.slug, ()):
-            return f"manner.{style} {manner!r} is no kind of its cue"
+            return f"manner.{style} {manner!r} is not a kind of its cue"
     if script.says and script.says != script.alternative:
         return "the alternative of a conflict script is what its words say"
     if (BY_SLUG[script.cue].dimension == "speaker") != (BY_SLUG[script.alternative].dimension == "speaker"):
@@ -297,7 +313,7 @@ def _problem(script: Script) -> str:
         return "reply and style each need target and alternative, and the same styles"
     kinds = [r.category for r in script.reasoning]
     if len(set(kinds)) != len(kinds) or not (kinds or script.says):
-        return "needs at least one reasoning question, and not two of one category"
+        return "it needs at least one reasoning question, and at most one per category"
     return next((p for r in script.reasoning if (p := _reasoning_problem(r))), "")
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from overtone.build import questions as ask
-from overtone.build.acceptance import Sifted
+from overtone.build.acceptance import GateReport
 from overtone.build.manifest import write_json
 from overtone.build.questions import Question
 from overtone.build.script import Collection, Dialogue, Script
@@ -19,7 +19,7 @@ from overtone.build.sound_plan import dialogue_file
 HOME = "data_synthesis"
 
 
-def write_texts(out: Path, whole: Collection, part: Collection, checked: Sifted, seed: int) -> list[Question]:
+def write_texts(out: Path, whole: Collection, part: Collection, checked: GateReport, seed: int) -> list[Question]:
     """Write the scripts, dialogues and questions about the clips in `out`; return the questions."""
     home = out / HOME
     scripts = [s for s in (*part.scripts, *part.conflicts) if s.id not in checked.scripts]
@@ -35,7 +35,7 @@ def write_texts(out: Path, whole: Collection, part: Collection, checked: Sifted,
     return everything
 
 
-def _drawn(whole: Collection, checked: Sifted, seed: int) -> Iterator[tuple[str, list[Question]]]:
+def _drawn(whole: Collection, checked: GateReport, seed: int) -> Iterator[tuple[str, list[Question]]]:
     yield "understanding", ask.understanding(whole.scripts, seed, checked.measures)
     yield "reasoning", ask.reasoning(whole.scripts, seed)
     yield "false_cue", ask.false_cue(whole.scripts, seed)
@@ -43,12 +43,12 @@ def _drawn(whole: Collection, checked: Sifted, seed: int) -> Iterator[tuple[str,
     yield "conflict", ask.conflict(whole.conflicts, seed)
 
 
-def _dropped(q: Question, checked: Sifted) -> bool:
+def _dropped(q: Question, checked: GateReport) -> bool:
     """Return whether the question's clip is left out; a false-cue question needs the neutral clip too."""
     return checked.out(q.script.id, q.style) or (q.part == "false-cue" and checked.out(q.script.id, "neutral"))
 
 
-def _script_info(script: Script, checked: Sifted) -> dict[str, Any]:
+def _script_info(script: Script, checked: GateReport) -> dict[str, Any]:
     info: dict[str, Any] = {
         "case_id": script.id,
         "spoken_info": script.cue,
@@ -62,18 +62,18 @@ def _script_info(script: Script, checked: Sifted) -> dict[str, Any]:
     for style in script.styles if script.says else (*script.styles, "control"):
         if checked.out(script.id, style):
             continue
-        told = {f"{style}_input_audio_file": script.file_name(style)}
-        answered = script.control_of if style == "control" else style  # nothing changed, so neither does the answer
-        told |= {
+        answered = script.control_of if style == "control" else style  # a control needs the same reply
+        clip = {
+            f"{style}_input_audio_file": script.file_name(style),
             f"{style}_response_audio_file": script.file_name(answered, "_response.wav"),
             f"{style}_response_text": script.reply[answered],
             "style_profile": script.style[answered],
         }
         if style == "alternative":
-            told["alternative_spoken_info"] = script.alternative
+            clip["alternative_spoken_info"] = script.alternative
         if manner := script.manner_in(style):
-            told["manner"] = manner
-        info[f"{style}_audio_info"] = told
+            clip["manner"] = manner
+        info[f"{style}_audio_info"] = clip
     return info
 
 
@@ -84,7 +84,7 @@ def _dialogue_info(dialogue: Dialogue) -> dict[str, Any]:
         "changed": (1, "changed", second.words, second.cue, second.reply, second.style),
         "steady": (1, "steady", second.words, first.cue, dialogue.steady_reply, dialogue.steady_style),
     }
-    told = {
+    info = {
         name: {
             "audio_file": dialogue_file(dialogue, turn, style),
             "words": words,
@@ -95,9 +95,9 @@ def _dialogue_info(dialogue: Dialogue) -> dict[str, Any]:
         }
         for name, (turn, style, words, cue, reply, voice) in turns.items()
     }
-    variants = {style: [told["first"], told[style]] for style in ("changed", "steady")}
-    told_language = {"language": dialogue.language} if dialogue.language else {}
-    return {"case_id": dialogue.id, "topic": dialogue.topic, **told_language, "variants": variants}
+    variants = {style: [info["first"], info[style]] for style in ("changed", "steady")}
+    language = {"language": dialogue.language} if dialogue.language else {}
+    return {"case_id": dialogue.id, "topic": dialogue.topic, **language, "variants": variants}
 
 
 def _question_info(q: Question) -> dict[str, Any]:

@@ -25,10 +25,10 @@ from overtone.cues import BY_SLUG, CATEGORIES
 from overtone.embedded import version
 
 CLIPS, REPLIES = "data_synthesis/audio/", "audio_response/"
-PLAIN = "plain"  # the style of a clip that only the gates hear: words of a conflict or dialogue in a plain voice
-OPTIONAL = frozenset({PLAIN, "control"})  # a folder of recordings need not have them
+PLAIN = "plain"  # style of a clip for the gates only: words of a conflict or dialogue in a plain voice
+OPTIONAL = frozenset({PLAIN, "control"})  # styles that a folder of recordings may lack
 _LISTED = 20
-_NOT_DONE = {category for category, dimension in CATEGORIES.items() if dimension == "environment"} | {"gender"}
+_NOT_PERFORMED = {category for category, dimension in CATEGORIES.items() if dimension == "environment"} | {"gender"}
 _CODE = (  # files whose code changes the audio
     "tract.py", "vocal_events.py", "delivery.py", "recipes.py", "scenes/*.py", "real_sounds.py", "room.py",
     "reference_replies.py", "render.py", "voices/*.py",
@@ -39,10 +39,10 @@ class Options(Struct, frozen=True):
     """The settings that change the sounds of a set."""
 
     voices: tuple[str, ...] = ("espeak",)
-    sounds: str = ""  # a folder of real sounds; what it lacks is synthesised
-    strength: float = 1.0  # of the deliveries
+    sounds: str = ""  # folder of real sounds; missing ones are synthesised
+    strength: float = 1.0  # strength of the deliveries
     room: str = ""
-    snr: float = 10.0  # dB of the voice over its scene
+    snr: float = 10.0  # level of the voice over its scene, dB
     seed: int = 0
 
 
@@ -55,14 +55,14 @@ class Job(Struct, frozen=True):
     text: str
     speaker: Speaker | None = None
     cue: str = ""
-    manner: str = ""  # which kind of its cue
-    outdoors: bool = False  # belongs to a script with a scene: as loud as its mixes
-    voice_style: str = ""  # of a reply
-    twin: str = ""  # path of the plain clip it is measured against
-    take: int = 0  # the next speaker's, where an earlier one failed a gate
-    also: tuple[str, ...] = ()  # cues it carries together with `cue`
-    drawn_as: str = ""  # path of the clip whose random draws it shares: the same voice with one cue more
-    file: str = ""  # a recording to take as it is, which nobody needs to speak
+    manner: str = ""  # kind of its cue
+    outdoors: bool = False  # belongs to a script with a scene, and is as loud as that
+    voice_style: str = ""  # replies only
+    twin: str = ""  # path of the plain clip with which it is compared
+    take: int = 0  # number of earlier speakers who failed a gate
+    also: tuple[str, ...] = ()  # cues in addition to `cue`
+    drawn_as: str = ""  # path of the clip whose random draws it shares: the same voice with one cue less
+    file: str = ""  # a recording to use instead of speaking
     file_sha256: str = ""
     recorded_by: str = ""
     made_from: str = ""
@@ -87,13 +87,12 @@ class Group(Struct, frozen=True):
     id: str
     cue: str
     jobs: tuple[Job, ...]
-    corpus: str = ""  # that its recordings are from, where it has any
-    licence: str = ""  # of that
+    corpus: str = ""  # source of its recordings, if it has any
+    licence: str = ""  # licence of the corpus
 
 
 def plan(collection: Collection, options: Options, takes: Mapping[str, int] = MappingProxyType({})) -> list[Group]:
-    """Return every sound of a set, script by script in the order of its files; `takes` gives the take of each script.
-    """
+    """Return every sound of a set, script by script in file order; `takes` gives the take of each script."""
     speakers = cast(options.voices)
     groups = [
         Group(s.id, s.cue, tuple(_script_jobs(s, speakers, takes.get(s.id, 0))))
@@ -111,40 +110,40 @@ def settled(groups: Sequence[Group], options: Options) -> list[Group]:
     style are dropped if their recording is missing. Other missing takes raise VoiceError."""
     speakers = cast(options.voices)
     code = code_hash() + repr(msgspec.to_builtins(options)) + speakers.identity()
-    gone = [m for g in groups for j in g.jobs if j.style not in OPTIONAL for m in _missing(j, speakers)]
-    if gone:
-        more = f"\n  and {len(gone) - _LISTED} more" if len(gone) > _LISTED else ""
-        raise VoiceError(f"{len(gone)} takes are missing:\n  " + "\n  ".join(gone[:_LISTED]) + more)
-    out = []
-    for group in groups:
-        there = [j for j in group.jobs if j.style not in OPTIONAL or not _missing(j, speakers)]
-        # where a recording lies on this machine is no part of what it is
-        hashed = (replace(j, made_from=_hash((code, repr(replace(j, file=""))))) for j in there)
-        out.append(replace(group, jobs=tuple(hashed)))
-    return out
+    lacking = [m for g in groups for j in g.jobs if j.style not in OPTIONAL for m in _missing(j, speakers)]
+    if lacking:
+        more = f"\n  and {len(lacking) - _LISTED} more" if len(lacking) > _LISTED else ""
+        raise VoiceError(f"{len(lacking)} takes are missing:\n  " + "\n  ".join(lacking[:_LISTED]) + more)
+
+    def hashed(job: Job) -> Job:
+        inputs = (code, repr(replace(job, file="")))  # without the recording's path, which depends on the machine
+        return replace(job, made_from=hashlib.sha256(repr(inputs).encode()).hexdigest()[:16])
+
+    return [
+        replace(g, jobs=tuple(hashed(j) for j in g.jobs if j.style not in OPTIONAL or not _missing(j, speakers)))
+        for g in groups
+    ]
 
 
 def how(job: Job) -> How:
     """Describe how a clip should be said, for engines that deliver cues themselves."""
-    told = instructions(job.cue, job.manner)
-    if job.also:  # what the voice does; that it is a man's or a woman's says who speaks
-        told = " ".join(instructions(slug) for slug in job.cues if BY_SLUG[slug].category not in _NOT_DONE)
-    return How(job.case_id, job.style, job.cue, job.manner, told, job.path.removeprefix(CLIPS))
+    sentence = instructions(job.cue, job.manner)
+    if job.also:  # only cues that the voice performs; the choice of the speaker covers gender
+        sentence = " ".join(instructions(slug) for slug in job.cues if BY_SLUG[slug].category not in _NOT_PERFORMED)
+    return How(job.case_id, job.style, job.cue, job.manner, sentence, job.path.removeprefix(CLIPS))
 
 
 def _missing(job: Job, speakers: Cast) -> list[str]:
-    return speakers.missing([(job.speaker, how(job))]) if job.speaker else []
+    return speakers.missing(job.speaker, how(job)) if job.speaker else []
 
 
 def _script_jobs(script: Script, speakers: Cast, take: int) -> Iterator[Job]:
     outdoors = BY_SLUG[script.cue].dimension == "environment"
-    mine = speakers.of(script.voice, script.id, take)
+    main = speakers.of(script.voice, script.id, take)
     neutral = "neutral" if "neutral" in script.reply else PLAIN if script.says else ""
     twin = CLIPS + script.file_name(neutral) if neutral else ""
-    styles: list[str] = [*script.styles]
-    styles.append(PLAIN if script.says else "control")
-    for style in styles:
-        speaker: Speaker | None = mine if script.sex_in(style) == mine.sex else speakers.partner(mine, script.id, take)
+    for style in (*script.styles, PLAIN if script.says else "control"):
+        speaker: Speaker | None = main if script.sex_in(style) == main.sex else speakers.partner(main, script.id, take)
         if style == "control" and speaker is not None:
             speaker = speakers.other(speaker, script.id, take)
         if speaker is None:
@@ -170,24 +169,20 @@ def _dialogue_jobs(dialogue: Dialogue, speakers: Cast, take: int) -> Iterator[Jo
     speaker = speakers.of(dialogue.voice, dialogue.id, take)
     first, second = dialogue.turn
     outdoors = any(t.cue and BY_SLUG[t.cue].dimension == "environment" for t in dialogue.turn)
-    said = (
+    turns = (
         (0, "changed", first.words, first.cue, first.manner, first.reply, first.style),
         (1, "changed", second.words, second.cue, second.manner, second.reply, second.style),
         (1, "steady", second.words, first.cue, first.manner, dialogue.steady_reply, dialogue.steady_style),
     )
-    plain = [next((style for t, style, _, cue, *_ in said if t == turn and not cue), PLAIN) for turn in (0, 1)]
+    plain = [next((style for t, style, _, cue, *_ in turns if t == turn and not cue), PLAIN) for turn in (0, 1)]
     extra = [(t, PLAIN, dialogue.turn[t].words, "", "", "", "") for t in (0, 1) if plain[t] == PLAIN]
-    for turn, style, words, cue, manner, reply, voice_style in (*said, *extra):
+    for turn, style, words, cue, manner, reply, voice_style in (*turns, *extra):
         path = CLIPS + dialogue_file(dialogue, turn, style)
         twin = CLIPS + dialogue_file(dialogue, turn, plain[turn]) if cue else ""
         yield Job(path, dialogue.id, style, words, speaker, cue, manner, outdoors, twin=twin, take=take)
         if reply:
             path = REPLIES + dialogue_file(dialogue, turn, style, "_response.wav")
             yield Job(path, dialogue.id, style, reply, voice_style=voice_style)
-
-
-def _hash(parts: tuple[object, ...]) -> str:
-    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
 @functools.cache

@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -18,13 +19,15 @@ from msgspec import Struct
 
 from overtone import audio
 from overtone.build import acceptance, room
+from overtone.build.acceptance import GateReport
 from overtone.build.cue_validation import from_ratings, statuses
-from overtone.build.datasheet import About, write_sheet
+from overtone.build.datasheet import About, used_cues, write_datasheet
 from overtone.build.delivery import RATE
 from overtone.build.gates.run_gates import measure_all
 from overtone.build.licence import Ingredient, Verdict, derive
 from overtone.build.manifest import FILE, LEFT_OUT, Made, Manifest, open_folder, same, write, write_json
-from overtone.build.pool import Tell, spread
+from overtone.build.pool import Progress, no_progress, spread
+from overtone.build.questions import Question
 from overtone.build.recipes import VERSION as RECIPES
 from overtone.build.render import OURS, Rendered, Renderer, library
 from overtone.build.sound_plan import Group, Job, Options
@@ -34,10 +37,10 @@ from overtone.errors import UsageError
 from overtone.paths import inside
 from overtone.version import __version__
 
-TAKES = 4  # by how many speakers a group is tried before it is left out
+TAKES = 4  # speakers who try a group before it is left out
 _SAVE_EVERY = 2.0  # seconds between two writings of the manifest while sounds are made
 
-Planned = Callable[[Mapping[str, int]], list[Group]]  # which take each group is → every sound of the set
+Planned = Callable[[Mapping[str, int]], list[Group]]  # take of each group → every sound of the set
 
 
 class Source(Struct, frozen=True):
@@ -48,17 +51,20 @@ class Source(Struct, frozen=True):
     ids: frozenset[str]
 
 
-class Said(Struct, frozen=True, kw_only=True):
+class Built(Struct, frozen=True, kw_only=True):
     """The result of a build."""
 
     made: int
     kept: int
-    sound_seconds: float  # of the sounds made now
+    sound_seconds: float  # of the sounds that this build made
     making_seconds: float
-    wall_seconds: float  # gates included
+    wall_seconds: float  # including the gates
     clips: tuple[Made, ...]
-    sifted: acceptance.Sifted
+    gate_report: GateReport
     verdict: Verdict
+    lines: tuple[str, ...] = ()  # the numbers of items, for the terminal
+    scripts: int = 0
+    questions: tuple[Question, ...] = ()
 
     @property
     def speed(self) -> float:
@@ -80,43 +86,38 @@ def ready(options: Options) -> None:
     library(options.sounds)
 
 
-def sweep(out: Path) -> None:
-    """Remove the unfinished files of a killed build."""
-    for part in out.rglob(".*.part"):
-        part.unlink(missing_ok=True)
-
-
 def speak(
     work: Work,
     planned: Planned,
-    checked: acceptance.Sifted,
+    checked: GateReport,
     gates: bool,
-    jobs: int,
-    tell: Tell,
+    jobs: int | None,
+    progress: Progress,
     alone_in: frozenset[str] = acceptance.ALONE,
-) -> tuple[list[Group], acceptance.Sifted]:
+) -> tuple[list[Group], GateReport]:
     """Render every sound and, with gates, check it. Groups that fail are spoken by the next of up to TAKES speakers."""
+    jobs = jobs or os.cpu_count() or 1
     takes = dict(work.takes) if gates else {}
-    again: set[str] = set()
+    retaken: set[str] = set()
     while True:
         groups = [g for g in planned(takes) if g.id not in checked.scripts]
-        work.make([g for g in groups if not again or g.id in again], jobs, tell)
+        work.make([g for g in groups if not retaken or g.id in retaken], jobs, progress)
         if not gates:
             return groups, checked
-        heard = acceptance.sounds(checked, work.clips(groups), work.options, work.out, jobs, tell, alone_in)
+        heard = acceptance.sounds(checked, work.clips(groups), work.options, work.out, jobs, progress, alone_in)
         failed = (heard.scripts | {case for case, _ in heard.clips}) - checked.scripts
         able = {g.id for g in groups if any(j.speaker for j in g.jobs)} if work.retakes else set()
-        again = {case for case in failed & able if takes.get(case, 0) + 1 < TAKES}
-        if not again:
+        retaken = {case for case in failed & able if takes.get(case, 0) + 1 < TAKES}
+        if not retaken:
             return groups, heard
-        takes |= {case: takes.get(case, 0) + 1 for case in again}
+        takes |= {case: takes.get(case, 0) + 1 for case in retaken}
 
 
 def speak_set(
     out: Path,
     source: Source,
     planned: Planned,
-    write_texts: Callable[[acceptance.Sifted], About],
+    write_texts: Callable[[GateReport], About],
     *,
     file: str,
     options: Options,
@@ -124,39 +125,42 @@ def speak_set(
     gates: bool,
     recognise: bool = False,
     alone_in: frozenset[str] = frozenset(),
-    whole: Callable[[acceptance.Sifted], acceptance.Sifted] = lambda checked: checked,
-    progress: Tell | None = None,
-) -> Said:
-    """Build a set that is no collection of scripts: `planned` says which sounds it has, `write_texts` writes `file`,
-    of what passed, and tells what the datasheet says. `whole` may leave out groups of which too little is left."""
-    tell: Tell = progress or (lambda *_: None)
-    count = jobs or os.cpu_count() or 1
-    ready(options)
+    whole: Callable[[GateReport], GateReport] = lambda checked: checked,
+    progress: Progress = no_progress,
+) -> Built:
+    """Build a set that does not consist of scripts.
+
+    `planned` returns its sounds. `write_texts` writes `file` for those that passed, and returns the words of the
+    datasheet. `whole` may leave out groups in which too little passed.
+    """
     if gates or recognise:
         require("moonshine_voice", "the offline recogniser, for the gates")
-    before = open_folder(out, source.name, file)
-    sweep(out)
-    work = Work(out, source, options, before)
-    groups, checked = speak(work, planned, acceptance.Sifted(ran=gates), gates, count, tell, alone_in)
+    work = Work(out, source, options, file)
+    groups, checked = speak(work, planned, GateReport(ran=gates), gates, jobs, progress, alone_in)
     checked = whole(checked)
     if recognise and not gates:
         records = [acceptance.record(job, made, options) for job, made in work.clips(groups)]
-        facts, _ = measure_all(records, out, count, tell)
+        facts, _ = measure_all(records, out, jobs or os.cpu_count() or 1, progress)
         checked = msgspec.structs.replace(checked, transcripts={path: f.transcript for path, f in facts.items()})
     work.put_aside(groups, checked)
     about = write_texts(checked)
     acceptance.write_report(out, checked)
     verdict = derive(work.ingredients())
-    known = work.statuses()
-    clips = work.finish(groups, verdict, known)
-    write_sheet(out, about, checked, clips, verdict, known, options, __version__)
-    return work.said(clips, checked, verdict)
+    status = work.statuses()
+    clips = work.finish(groups, verdict, status)
+    write_datasheet(out, about, checked, clips, verdict, used_cues(status, clips), options)
+    return work.result(clips, checked, verdict, lines=about.lines)
 
 
 class Work:
-    """The sounds of a set on their way: what is there, what is missing, what was made."""
+    """The sounds of a set while it is built: the existing ones, the missing ones, and those made now."""
 
-    def __init__(self, out: Path, source: Source, options: Options, before: Manifest | None) -> None:
+    def __init__(self, out: Path, source: Source, options: Options, *files: str) -> None:
+        """Check the options and open the folder. `files` are the names by which a set built elsewhere is detected."""
+        ready(options)
+        before = open_folder(out, source.name, *files)
+        for unfinished in out.rglob(".*.part"):  # left by a killed build
+            unfinished.unlink(missing_ok=True)
         self.out = out
         self.source = source
         self.options = options
@@ -164,7 +168,7 @@ class Work:
         self.status = before.status if before else {}
         self.takes = before.takes if before else {}
         self.made = 0
-        self.kept: int | None = None  # of the first take
+        self.kept: int | None = None  # counted for the first take
         self.seconds = self.making = 0.0
         self._began = time.monotonic()
 
@@ -173,7 +177,8 @@ class Work:
         """Whether another take can differ. People and engines that act are asked only once."""
         return not any(engine.native for engine in cast(self.options.voices).engines.values())
 
-    def make(self, groups: Sequence[Group], jobs: int, tell: Tell) -> None:
+    def make(self, groups: Sequence[Group], jobs: int, progress: Progress) -> None:
+        """Render the sounds of some groups that are missing or were made from other inputs."""
         began = time.monotonic()
         todo: list[_Task] = []
         kept = 0
@@ -184,7 +189,7 @@ class Work:
                 todo.append((group, frozenset(missing), self.out, self.options))
             for path in missing:
                 self.done.pop(path, None)
-        self._save()  # first of all, so that a build killed at once knows its folder again
+        self._save()  # before the first sound, so that a build killed at once can be resumed
         saved = time.monotonic()
         try:
             for count, fresh in enumerate(spread(_render, todo, jobs), 1):
@@ -194,16 +199,16 @@ class Work:
                 if time.monotonic() - saved > _SAVE_EVERY:
                     self._save()
                     saved = time.monotonic()
-                tell("scripts spoken", count, len(todo))
+                progress("scripts spoken", count, len(todo))
         finally:
-            self._save()  # what was finished before an error is known to the next build
+            self._save()  # so that the next build keeps sounds that were finished before an error
         self.kept = kept if self.kept is None else self.kept
         self.making += time.monotonic() - began
 
     def clips(self, groups: Sequence[Group]) -> list[tuple[Job, Made]]:
         return [(j, self.done[j.path]) for g in groups for j in g.jobs if j.is_clip and j.path in self.done]
 
-    def put_aside(self, groups: Sequence[Group], checked: acceptance.Sifted) -> None:
+    def put_aside(self, groups: Sequence[Group], checked: GateReport) -> None:
         """Move sounds that failed a gate out of the set, and move back those that now pass."""
         for job in (j for g in groups for j in g.jobs if j.path in self.done):
             made = self.done[job.path]
@@ -213,9 +218,9 @@ class Work:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 (self.out / made.path).replace(target)
                 self.done[job.path] = msgspec.structs.replace(made, path=wanted)
-        there = {m.path for m in self.done.values()}
+        known = {m.path for m in self.done.values()}
         for old in (self.out / LEFT_OUT).rglob("*.wav"):
-            if old.relative_to(self.out).as_posix() not in there:
+            if old.relative_to(self.out).as_posix() not in known:
                 old.unlink()
 
     def ingredients(self) -> list[Ingredient]:
@@ -227,11 +232,11 @@ class Work:
         measurement of the embedded voice applies, if the set uses it at strength 1 with synthesised sounds."""
         options = self.options
         if ratings is not None:
-            found = from_ratings(ratings, {m.path: m.cue for m in self.done.values() if not m.reply})
+            by_cue = from_ratings(ratings, {m.path: m.cue for m in self.done.values() if not m.reply})
         else:
             measured = options.strength == 1 and not options.sounds and not options.room and len(options.voices) == 1
-            found = statuses(options.voices[0] if measured else "other")
-        return {slug: status.status for slug, status in found.items()}
+            by_cue = statuses(options.voices[0] if measured else "other")
+        return {slug: status.status for slug, status in by_cue.items()}
 
     def finish(
         self, groups: Sequence[Group], verdict: Verdict, status: dict[str, str], release: bool = False
@@ -246,25 +251,26 @@ class Work:
         self._save(verdict.licence, status, release)
         return tuple(m for path, m in sorted(self.done.items()) if path in wanted and m.kept)
 
-    def said(self, clips: tuple[Made, ...], checked: acceptance.Sifted, verdict: Verdict) -> Said:
-        """Return the result of the build."""
-        return Said(
+    def result(self, clips: tuple[Made, ...], checked: GateReport, verdict: Verdict, **more: Any) -> Built:
+        """Return the result of the build; `more` are the fields of Built that depend on the kind of set."""
+        return Built(
             made=self.made,
             kept=self.kept or 0,
             sound_seconds=self.seconds,
             making_seconds=self.making,
             wall_seconds=time.monotonic() - self._began,
             clips=clips,
-            sifted=checked,
+            gate_report=checked,
             verdict=verdict,
+            **more,
         )
 
     def _save(self, licence: str = "", status: dict[str, str] | None = None, release: bool = False) -> None:
         clips = tuple(m for _, m in sorted(self.done.items()))
-        told = self.status if status is None else status
-        parts = tuple(self.ingredients())
-        licence = licence or derive(parts).licence
-        manifest = Manifest(self.source.name, __version__, RECIPES, licence, self.options, release, told, parts, clips)
+        status = self.status if status is None else status
+        used = tuple(self.ingredients())
+        licence = licence or derive(used).licence
+        manifest = Manifest(self.source.name, __version__, RECIPES, licence, self.options, release, status, used, clips)
         write_json(self.out / FILE, manifest)
 
 

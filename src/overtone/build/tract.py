@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -19,6 +20,12 @@ VOWELS: dict[str, tuple[float, float, float]] = {  # the first three formants of
     "uh": (520, 1190, 2390),
     "h": (560, 1480, 2520),
 }
+
+
+def random_of(seed: int, *parts: str) -> Rng:
+    """Return a random generator that depends only on the seed and on the parts of its name."""
+    digest = hashlib.sha256("/".join((str(seed), *parts)).encode()).digest()
+    return np.random.default_rng(int.from_bytes(digest[:8], "big"))
 
 
 def level(x: Sound) -> float:
@@ -84,8 +91,7 @@ def add(into: Sound, sound: Sound, at: int) -> None:
 
 
 def pulses(f0: Sound, rate: int) -> Sound:
-    """Return a glottal source that follows `f0` (Hz per sample): a sawtooth with its corner rounded against aliasing.
-    """
+    """Return a glottal source that follows `f0` (Hz per sample): a sawtooth rounded at its corner against aliasing."""
     step = f0 / rate
     phase = np.cumsum(step) % 1.0
     saw = 2 * phase - 1

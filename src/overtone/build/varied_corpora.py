@@ -6,9 +6,7 @@ They are the same words after different lines (MELD's dialogues), or the same wo
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -17,19 +15,20 @@ from msgspec import Struct
 
 from overtone.build.aeq_texts import EMOV_DB
 from overtone.build.script import LONGEST, MAX_BYTES
+from overtone.build.tables import read_table
 from overtone.cues import BY_SLUG, find_cue
 from overtone.errors import DataError, UsageError
 from overtone.paths import inside, read_plain, shown
 
-LEAST_WORDS = 3  # of an utterance of MELD: "Hi." is said everywhere and means nothing without its scene
-LINES = 6  # how many lines before an utterance are its context
+LEAST_WORDS = 3  # of an utterance of MELD: "Hi." occurs everywhere and depends on nothing
+LINES = 6  # number of lines before an utterance that are its context
 MOST = 4  # variants of one utterance of MELD
 LEAST_TONES = 3
 _PROMPTS = "cmuarctic.data"
 _SOUND_BYTES = 50_000_000
-_SAME_SCENE = 4  # words of a line that, standing before two utterances, makes them the same scene told twice
+_SAME_SCENE = 4  # two utterances after the same line with this many words belong to the same scene
 _MELD = ("Utterance", "Speaker", "Dialogue_ID", "Utterance_ID")
-_COLUMNS = {  # of a table of recordings → what else they are called
+_COLUMNS = {  # columns of a table of recordings → their other names
     "file": ("path", "wav", "audio", "filename"),
     "words": ("text", "sentence", "transcript"),
     "tone": ("emotion", "style"),
@@ -42,17 +41,17 @@ _TONES = {  # other words for our cues
 }  # fmt: skip
 
 
-class Way(Struct, frozen=True):
+class Variant(Struct, frozen=True):
     """One variant of an utterance: its context or its tone, and the reply to it if that is known."""
 
     name: str
     context: str = ""
-    tone: str = ""  # slug of our cue, "" where it is none of ours
+    tone: str = ""  # slug of our cue; "" if it is not one of ours
     tone_text: str = ""
     wants: str = ""
     reply: str = ""
     style: str = ""
-    file: str = ""  # the recording, where it is not to be spoken here
+    file: str = ""  # the recording, if it need not be spoken
 
 
 class Variation(Struct, frozen=True):
@@ -62,7 +61,7 @@ class Variation(Struct, frozen=True):
     setting: str
     source: str
     words: str
-    ways: tuple[Way, ...]
+    variants: tuple[Variant, ...]
     topic: str = ""
     file: str = ""
     recorded_by: str = ""
@@ -71,8 +70,8 @@ class Variation(Struct, frozen=True):
 def cue_of(tone: str) -> str:
     """Return the slug of our cue for a corpus's tone label; "" for a plain voice or an unknown label."""
     plain = " ".join(tone.replace("_", " ").split()).casefold()
-    found = BY_SLUG.get(_TONES.get(plain, "")) or find_cue(plain)
-    return found.slug if found else ""
+    cue = BY_SLUG.get(_TONES.get(plain, "")) or find_cue(plain)
+    return cue.slug if cue else ""
 
 
 # ── MELD ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -100,43 +99,43 @@ def meld(folder: Path, clips: Path | None = None) -> list[Variation]:
             words = _plain(line.words)
             if place and len(words.split()) >= LEAST_WORDS and len(line.words) <= LONGEST:
                 occurrences.setdefault(words, []).append((line, dialogue[max(place - LINES, 0) : place]))
-    found: list[Variation] = []
+    variations: list[Variation] = []
     splits = len(tables)
-    for words, all_of_it in occurrences.items():
-        chosen = _different(all_of_it)
+    for words, same_words in occurrences.items():
+        chosen = _different(same_words)
         if len(chosen) < 2:
             continue
         lines = [line for line, _ in chosen]
         name = f"meld-{hashlib.sha256(words.encode()).hexdigest()[:8]}"
         file = ""
-        if clips is not None:  # a plain one where there is one: the words, and not how they are said, are the variant's
+        if clips is not None:  # preferably a neutral one, because the variants share the words and not the delivery
             order = sorted(lines, key=lambda line: line.emotion != "neutral")
             file = next((f for line in order if (f := _recording(clips, line, splits))), "")
             if not file:
                 continue
-        ways = tuple(Way(str(n), _context(line, before)) for n, (line, before) in enumerate(chosen, 1))
-        found.append(
-            Variation(name, "context", "meld", lines[0].words, ways, file=file, recorded_by="MELD" if file else "")
+        variants = tuple(Variant(str(n), _context(line, before)) for n, (line, before) in enumerate(chosen, 1))
+        variations.append(
+            Variation(name, "context", "meld", lines[0].words, variants, file=file, recorded_by="MELD" if file else "")
         )
-    if not found:
-        lacking = "" if clips is None else f", or {shown(str(clips))} has no dia<D>_utt<U>.wav of one"
-        raise DataError(f"{shown(str(folder))}: no utterance stands in two dialogues after different lines{lacking}")
-    return found
+    if not variations:
+        lacking = "" if clips is None else f", or {shown(str(clips))} has no recording dia<D>_utt<U>.wav of one"
+        raise DataError(f"{shown(str(folder))}: no utterance occurs in two dialogues after different lines{lacking}")
+    return variations
 
 
 def _dialogues(tables: Sequence[Path]) -> Iterator[tuple[_Line, ...]]:
     for path in tables:
-        by: dict[int, list[_Line]] = {}
-        for number, row in _rows(path, _MELD):
+        dialogues: dict[int, list[_Line]] = {}
+        for where, row in read_table(path, _MELD):
             try:
-                at, place = int(row["Dialogue_ID"]), int(row["Utterance_ID"])
+                dialogue, place = int(row["Dialogue_ID"]), int(row["Utterance_ID"])
             except ValueError:
-                raise DataError(f"{shown(str(path))}: row {number}: Dialogue_ID and Utterance_ID are numbers") from None
+                raise DataError(f"{where}: Dialogue_ID and Utterance_ID must be numbers") from None
             words, speaker = (_printed(row[key]) for key in ("Utterance", "Speaker"))
             emotion, episode = row.get("Emotion", "").strip().lower(), f"{row.get('Season')}/{row.get('Episode')}"
             split = path.stem.partition("_")[0]
-            by.setdefault(at, []).append(_Line(split, at, place, speaker, words, emotion, episode))
-        for lines in by.values():
+            dialogues.setdefault(dialogue, []).append(_Line(split, dialogue, place, speaker, words, emotion, episode))
+        for lines in dialogues.values():
             yield tuple(sorted(lines, key=lambda line: line.place))
 
 
@@ -165,8 +164,8 @@ def _different(occurrences: Sequence[tuple[_Line, tuple[_Line, ...]]]) -> list[t
 
 
 def _context(line: _Line, before: Sequence[_Line]) -> str:
-    said = "\n".join(f"{b.speaker}: {b.words}" for b in before)
-    return f"What was said before:\n{said}\nNow {line.speaker} speaks."
+    lines = "\n".join(f"{b.speaker}: {b.words}" for b in before)
+    return f"What was said before:\n{lines}\nNow {line.speaker} speaks."
 
 
 def _recording(clips: Path, line: _Line, splits: int) -> str:
@@ -178,8 +177,8 @@ def _recording(clips: Path, line: _Line, splits: int) -> str:
             return str(path)
     if splits > 1 and (clips / name).is_file():
         raise UsageError(
-            f"{shown(str(clips))}: {name} may belong to any of {splits} tables; put the recordings of each into a "
-            f"folder of its own, such as {shown(line.split)}/"
+            f"{shown(str(clips))}: {name} may belong to any of {splits} tables; put the recordings of each table into "
+            f"a separate folder, such as {shown(line.split)}/"
         )
     return ""
 
@@ -207,10 +206,10 @@ def tones(source: Path) -> list[Variation]:
     elif source.is_file():
         home, takes = source.parent, _table(source)
     else:
-        told = f"a table has the columns {', '.join(_COLUMNS)}, EmoV-DB's folder {_PROMPTS}"
-        raise UsageError(f"{shown(str(source))}: no such table or folder; {told}")
-    groups: dict[tuple[str, str], dict[str, Way]] = {}
-    spelt: dict[tuple[str, str], str] = {}
+        expected = f"give a table with the columns {', '.join(_COLUMNS)}, or EmoV-DB's folder with {_PROMPTS}"
+        raise UsageError(f"{shown(str(source))}: no such table or folder; {expected}")
+    groups: dict[tuple[str, str], dict[str, Variant]] = {}
+    words: dict[tuple[str, str], str] = {}
     for take in takes:
         try:
             path = inside(home, take.file)
@@ -219,31 +218,30 @@ def tones(source: Path) -> list[Variation]:
         if not path.is_file() or not path.stat().st_size:
             raise DataError(f"{take.where}: {shown(take.file)} does not exist or is empty; correct the table")
         key = (take.speaker, _plain(take.words))
-        spelt.setdefault(key, take.words)
+        words.setdefault(key, take.words)
         slug = cue_of(take.tone)
-        way = Way(_slugged(take.tone), take.context, slug, take.tone, file=str(path))
-        groups.setdefault(key, {}).setdefault(slug or way.name, way)
-    found = [
+        variant = Variant(_slugged(take.tone), take.context, slug, take.tone, file=str(path))
+        groups.setdefault(key, {}).setdefault(slug or variant.name, variant)
+    variations = [
         Variation(
             f"tone-{hashlib.sha256('/'.join(key).encode()).hexdigest()[:8]}", "tone", _slugged(home.resolve().name),
-            spelt[key], _plain_first(ways.values()), recorded_by=f"speaker {key[0]}",
+            words[key], _plain_first(variants.values()), recorded_by=f"speaker {key[0]}",
         )
-        for key, ways in groups.items()
-        if len(ways) >= LEAST_TONES
+        for key, variants in groups.items()
+        if len(variants) >= LEAST_TONES
     ]  # fmt: skip
-    if not found:
+    if not variations:
         raise DataError(f"{shown(str(source))}: no speaker says the same words in {LEAST_TONES} tones or more")
-    return found
+    return variations
 
 
 def _table(path: Path) -> Iterator[_Take]:
-    for number, row in _rows(path, tuple(_COLUMNS), _COLUMNS):
-        where = f"{shown(str(path))}: row {number}"
-        told = {name: _printed(row[name]) for name in _COLUMNS}
-        for name, value in told.items():
+    for where, row in read_table(path, tuple(_COLUMNS), _COLUMNS):
+        fields = {name: _printed(row[name]) for name in _COLUMNS}
+        for name, value in fields.items():
             if not value or len(value) > LONGEST:
                 raise DataError(f"{where}: {name} must be 1 to {LONGEST} characters")
-        yield _Take(where, **told, context=_printed(row.get("context") or ""))
+        yield _Take(where, **fields, context=_printed(row.get("context", "")))
 
 
 def _emov_db(folder: Path) -> Iterator[_Take]:
@@ -256,48 +254,24 @@ def _emov_db(folder: Path) -> Iterator[_Take]:
             f"corpus give a table with the columns {', '.join(_COLUMNS)}"
         )
     text = read_plain(prompts, MAX_BYTES).decode("utf-8", "replace")
-    said = dict(re.findall(r'\(\s*arctic_a(\d{4})\s+"(.*)"\s*\)', text))
+    sentences = dict(re.findall(r'\(\s*arctic_a(\d{4})\s+"(.*)"\s*\)', text))
     for path in sorted(folder.rglob("*.wav")):
         name = re.fullmatch(r"([A-Za-z]+)_.*?(\d{4})", path.stem)
         place = path.relative_to(folder)
-        if name and name[2] in said and len(place.parts) > 1:
+        if name and name[2] in sentences and len(place.parts) > 1:
             speaker = place.parts[0].partition("_")[0]
-            yield _Take(shown(str(path)), place.as_posix(), _printed(said[name[2]]), name[1].lower(), speaker)
+            yield _Take(shown(str(path)), place.as_posix(), _printed(sentences[name[2]]), name[1].lower(), speaker)
 
 
-def _plain_first(ways: Iterable[Way]) -> tuple[Way, ...]:
-    return tuple(sorted(ways, key=lambda way: way.tone_text.casefold() != "neutral"))
+def _plain_first(variants: Iterable[Variant]) -> tuple[Variant, ...]:
+    return tuple(sorted(variants, key=lambda variant: variant.tone_text.casefold() != "neutral"))
 
 
 def sha256(path: str) -> str:
     return hashlib.sha256(read_plain(Path(path), _SOUND_BYTES)).hexdigest()
 
 
-# ── tables ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _rows(
-    path: Path, needed: Sequence[str], known: dict[str, tuple[str, ...]] | None = None
-) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the rows of a table with their line numbers; columns get the first of the names they may have."""
-    try:
-        data = read_plain(path, MAX_BYTES).decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise DataError(f"{shown(str(path))}: not UTF-8; save it as such") from None
-    reader = csv.DictReader(io.StringIO(data, newline=""))
-    there = [name.strip() for name in reader.fieldnames or ()]
-    names: dict[str, str] = {}
-    for column in needed:
-        spelt = (column, *(known or {}).get(column, ()))
-        if not (found := next((name for name in spelt if name in there), "")):
-            raise DataError(f"{shown(str(path))}: no column {' or '.join(spelt)}; it has: {shown(', '.join(there))}")
-        names[column] = found
-    try:
-        for number, row in enumerate(reader, 2):
-            plain = {key.strip(): value or "" for key, value in row.items() if isinstance(key, str)}
-            yield number, plain | {column: plain.get(name, "") for column, name in names.items()}
-    except csv.Error as error:
-        raise DataError(f"{shown(str(path))}: not a table: {error}") from None
+# ── texts ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _printed(text: str) -> str:

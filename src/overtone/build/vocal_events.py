@@ -147,8 +147,7 @@ def moan(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
 
 
 def sob(rate: int, rng: Rng, f0: float, scale: float) -> Sound:
-    """Return crying: a high clear voice that sinks in wails, each shaking a few times per second, and a wet breath in.
-    """
+    """Return crying: a high clear voice that sinks in wails, each shaking a few times per second, and a wet breath."""
     out = np.zeros(int(2.6 * rate))
     at = 0.0
     for k in range(2):

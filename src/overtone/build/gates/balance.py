@@ -12,14 +12,14 @@ from overtone.build.questions import Question
 from overtone.build.script import TWO_WAY, Script
 
 ANSWER_SHARE = 0.2  # |first − second answer| of a two-way category, as a share of its questions; 1 is always allowed
-LETTER_SHARE = 0.1  # how far a letter's share of right answers may lie from an equal one; 1 question always may
-LONGEST = 0.1  # how far the right answer may be the longest, or the shortest, more often than chance has it
-EITHER: dict[str, tuple[str, ...]] = {  # category → the cues whose clips can have either answer; all where not named
+LETTER_SHARE = 0.1  # how far a letter's share of right answers may be from an equal one; 1 question is always allowed
+LONGEST = 0.1  # how much more often than by chance the right answer may be the longest, or the shortest
+EITHER: dict[str, tuple[str, ...]] = {  # category → cues whose clips can have either answer (default: all)
     "laughter": ("laughter",),
     "shouting": ("shout",),
     "people": (),
 }
-LEAST = 20  # questions below which shares of lengths say nothing
+LEAST = 20  # questions needed to check shares of lengths
 
 
 def check(scripts: Sequence[Script], questions: Sequence[Question]) -> list[Finding]:
@@ -28,10 +28,10 @@ def check(scripts: Sequence[Script], questions: Sequence[Question]) -> list[Find
 
 
 def _groups(questions: Iterable[Question]) -> dict[str, list[Question]]:
-    found: dict[str, list[Question]] = defaultdict(list)
+    groups: dict[str, list[Question]] = defaultdict(list)
     for q in questions:
-        found[f"{q.part}/{q.category}" if q.part else q.category].append(q)
-    return found
+        groups[f"{q.part}/{q.category}" if q.part else q.category].append(q)
+    return groups
 
 
 def _letters(questions: Sequence[Question]) -> Iterable[Finding]:
@@ -104,12 +104,12 @@ def _twice(scripts: Sequence[Script], questions: Sequence[Question]) -> Iterable
     """Find words, replies and questions that occur twice, duplicate ids, and questions with two equal options."""
     seen: dict[tuple[str, str], str] = {}
     for s in scripts:
-        texts = [("words", s.words), *((f"reply to {style}", text) for style, text in s.reply.items())]
-        for what, text in texts:
-            key = ("words" if what == "words" else "reply", " ".join(tokens(text)))
+        texts = [("words", "its words are those of", s.words)]
+        texts += [("reply", f"its reply to {style} is one of", text) for style, text in s.reply.items()]
+        for kind, problem, text in texts:
+            key = (kind, " ".join(tokens(text)))
             if key in seen:
-                yield Finding("balance", s.id, f"its {what} are those of {seen[key]}" if what == "words" else
-                              f"its {what} is one of {seen[key]}")  # fmt: skip
+                yield Finding("balance", s.id, f"{problem} {seen[key]}")
             seen.setdefault(key, s.id)
     asked: dict[tuple[str, ...], str] = {}
     ids = Counter(q.id for q in questions)

@@ -16,10 +16,10 @@ from overtone.cues import BY_SLUG
 
 GATE = "the cue is there"
 SNR_DB, SNR_WITHIN = 10.0, 1.5
-OVER = 0.02  # share of frames in which a scene is louder than the voice: it can be heard by itself
-FLOOR_RISE_DB = 6.0  # of a scene whose voice is another take than its twin's
-EVENTS_DB = -12.0  # sound added between the words, against the words
-NO_EVENTS_DB = -15.0  # more than this was put in where no recipe puts anything
+OVER = 0.02  # share of frames in which a scene is louder than the voice, so that it can be heard
+FLOOR_RISE_DB = 6.0  # rise of the noise floor by a scene, if its voice is another take than the twin's
+EVENTS_DB = -12.0  # lowest level of sounds inserted between the words, relative to the words
+NO_EVENTS_DB = -15.0  # highest level of such sounds if the recipe inserts none
 HIGHEST_MAN, LOWEST_WOMAN = 155.0, 155.0  # median pitch in Hz
 
 
@@ -28,18 +28,18 @@ def check(
 ) -> list[Finding]:
     """Return a finding for each clip whose cue cannot be measured. `strength` and `snr` are the settings that the set
     was built with."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for clip in clips:
         if clip.path not in facts:
             continue
         mine, twin = facts[clip.path], facts.get(clip.twin)
         if clip.cue in ("male", "female"):
-            found += _sex(clip, mine)
+            findings += _sex(clip, mine)
         elif clip.scene:
-            found += _scene(clip, mine, twin, snr)
+            findings += _scene(clip, mine, twin, snr)
         elif clip.cue in BY_SLUG and twin is not None:
-            found += _native(clip, mine, twin) if clip.native else _promises(clip, mine, twin, strength)
-    return found
+            findings += _native(clip, mine, twin) if clip.native else _promises(clip, mine, twin, strength)
+    return findings
 
 
 def _finding(clip: ClipRecord, reason: str, value: float | None, bound: float | None) -> Finding:
@@ -72,9 +72,9 @@ def _scene(clip: ClipRecord, f: Facts, twin: Facts | None, snr: float) -> list[F
         return [_finding(clip, reason, rise, FLOOR_RISE_DB)]
     ratio = f.pair.snr_db
     if ratio is None or abs(ratio - snr) > SNR_WITHIN:
-        told = "cannot be measured: the voice is not its neutral twin's" if ratio is None else f"is {ratio:.1f} dB"
+        state = "cannot be measured: the voice is not its neutral twin's" if ratio is None else f"is {ratio:.1f} dB"
         reason = (
-            f"the ratio of voice to {clip.scene} {told}; {snr:g} ± {SNR_WITHIN} dB is expected: check the mix, and "
+            f"the ratio of voice to {clip.scene} {state}; {snr:g} ± {SNR_WITHIN} dB is expected: check the mix, and "
             "that both clips have the same words, voice and level"
         )
         return [_finding(clip, reason, ratio, snr)]
@@ -90,12 +90,7 @@ def _scene(clip: ClipRecord, f: Facts, twin: Facts | None, snr: float) -> list[F
 
 def value_of(measure: str, f: Facts) -> float | None:
     """Return a measure by name: a field of Measures, or of the comparison with the twin."""
-    if hasattr(f.pair, measure):
-        value = getattr(f.pair, measure)
-    elif measure == "active_seconds":
-        value = f.measures.active * f.measures.seconds
-    else:
-        value = getattr(f.measures, measure)
+    value = getattr(f.pair if hasattr(f.pair, measure) else f.measures, measure)
     return None if value is None else float(value)
 
 
@@ -116,11 +111,11 @@ def least(promise: Promise, strength: float) -> float:
 
 
 def _promises(clip: ClipRecord, f: Facts, twin: Facts, strength: float) -> list[Finding]:
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for promise in promises_of(clip.cue, clip.manner):
         change, bound = moved(promise, f, twin), least(promise, strength)
         if change is None or not (change > bound if promise.sign > 0 else change < bound):
-            found.append(_broken(clip, promise, change, bound))
+            findings.append(_broken(clip, promise, change, bound))
     recipe = recipe_of(clip.cue, clip.manner, strength)
     if f.pair is not None and strength:
         bound = EVENTS_DB + 12 * (strength - 1)
@@ -129,14 +124,14 @@ def _promises(clip: ClipRecord, f: Facts, twin: Facts, strength: float) -> list[
                 f"the sounds that make {clip.cue} are {f.pair.events_db:.1f} dB against the words, at least {bound:g} "
                 "dB is expected; check the inserted sounds"
             )
-            found.append(_finding(clip, reason, f.pair.events_db, bound))
+            findings.append(_finding(clip, reason, f.pair.events_db, bound))
         if not recipe.events and f.pair.events_db > NO_EVENTS_DB:
             reason = (
                 f"something was added between the words, {f.pair.events_db:.1f} dB against them, which no recipe of "
                 f"{clip.cue} does; at most {NO_EVENTS_DB:g} dB is expected: listen to it"
             )
-            found.append(_finding(clip, reason, f.pair.events_db, NO_EVENTS_DB))
-    return found
+            findings.append(_finding(clip, reason, f.pair.events_db, NO_EVENTS_DB))
+    return findings
 
 
 def _broken(clip: ClipRecord, promise: Promise, change: float | None, bound: float) -> Finding:
@@ -160,9 +155,9 @@ def _native(clip: ClipRecord, f: Facts, twin: Facts) -> list[Finding]:
     needed = math.ceil(len(promises) / 2)
     if kept >= needed:
         return []
-    told = ", ".join(f"{p.measure} {'up' if p.sign > 0 else 'down'}" for p in promises)
+    expected = ", ".join(f"{p.measure} {'up' if p.sign > 0 else 'down'}" for p in promises)
     reason = (
-        f"{kept} of {len(promises)} measures move as {clip.cue} does ({told}), at least {needed} is expected; "
+        f"{kept} of {len(promises)} measures move as {clip.cue} does ({expected}), at least {needed} is expected; "
         "record or ask for the take again"
     )
     return [_finding(clip, reason, float(kept), float(needed))]

@@ -20,14 +20,14 @@ from overtone.build.gates.twin import Pair, compare, spectrogram
 from overtone.metrics.normalise import english
 from overtone.metrics.wer import Alignment, align
 
-VERSION = 1  # raised when any number below is taken in another way: kept facts of another version are not used
+VERSION = 1  # raised when a number below is measured in another way; stored facts of other versions are ignored
 RATE = 16_000
 BANDS = (100, 160, 250, 400, 630, 1000, 1600, 2500, 4000, 6300)  # edges in Hz of the long-term spectrum
 SILENT = 10.0 ** (-60 / 20)
 _FRAME = 0.010
 
 Array = NDArray[np.float64]
-Key = tuple[str, str, str, float]  # SHA-256, words, the twin's SHA-256, formants: what facts are facts of
+Key = tuple[str, str, str, float]  # SHA-256, words, the twin's SHA-256, formants: the inputs that facts depend on
 
 
 class ClipRecord(Struct, frozen=True):
@@ -39,12 +39,12 @@ class ClipRecord(Struct, frozen=True):
     style: str
     cue: str = ""  # slug; "" for a plain voice
     manner: str = ""
-    twin: str = ""  # path of the neutral clip of the same words; "" where there is none
+    twin: str = ""  # path of the neutral clip with the same words, if it exists
     speaker: str = ""  # the engine's name of the voice
-    sex: str = ""  # of that voice: male, female, or "" where it is not known
-    scene: str = ""  # slug of what is behind the voice
+    sex: str = ""  # sex of the voice: male, female, or "" if unknown
+    scene: str = ""  # slug of the scene behind the voice
     native: bool = False  # the engine or a person delivered the cue: no recipe promises amounts
-    at: str = ""  # where the file lies, when not at `path`
+    at: str = ""  # path of the file (default: `path`)
 
     @property
     def file(self) -> str:
@@ -56,9 +56,9 @@ class Facts(Struct, frozen=True):
 
     sha256: str
     version: int
-    words: str  # what it should say, as the script has it
+    words: str  # the script's words
     transcript: str
-    heard: Alignment  # of those words, normalised as a run's WER is
+    heard: Alignment  # of transcript and words, normalised as for a run's WER
     measures: Measures
     rate: int
     channels: int
@@ -70,7 +70,7 @@ class Facts(Struct, frozen=True):
     lead: float  # seconds before the first frame above -60 dBFS
     trail: float
     spectrum: tuple[float, ...]  # level of each of BANDS in active frames, dB against their sum
-    envelope: tuple[float, ...]  # level in 32 equal parts of its length, dB: a print to find copies by
+    envelope: tuple[float, ...]  # level in 32 equal parts of its length, dB: a fingerprint to find copies
     twin_sha256: str = ""
     pair: Pair | None = None
 

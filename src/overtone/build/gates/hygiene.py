@@ -17,21 +17,21 @@ PEAK = 0.999
 DC = 0.003  # of full scale; 50 dB under it
 SILENT = 0.5  # share of 10 ms frames below -60 dBFS
 EDGE = 1.0  # seconds of silence at either end
-COPY_DB, COPY_SECONDS = 0.5, 0.02  # two clips nearer than this in every part of their outline are one
-PLAIN = "plain"  # clips only the gates hear; they are no part of the set
+COPY_DB, COPY_SECONDS = 0.5, 0.02  # two clips are copies if every part of their outlines is closer than this
+PLAIN = "plain"  # style of clips for the gates only, which are not part of the set
 
 
 def check(clips: Sequence[ClipRecord], facts: Mapping[str, Facts]) -> list[Finding]:
     """Return findings on each file, and on files that are stored under two names."""
-    found = [finding for clip in clips if clip.path in facts for finding in _file(clip.path, facts[clip.path])]
-    return found + _copies([c for c in clips if c.style != PLAIN and c.path in facts], facts)
+    findings = [finding for clip in clips if clip.path in facts for finding in _file(clip.path, facts[clip.path])]
+    return findings + _copies([c for c in clips if c.style != PLAIN and c.path in facts], facts)
 
 
 def _file(path: str, f: Facts) -> list[Finding]:
-    found: list[Finding] = []
+    findings: list[Finding] = []
 
-    def say(reason: str, value: float | None = None, bound: float | None = None) -> None:
-        found.append(Finding(GATE, path, reason, None if value is None else round(value, 4), bound))
+    def say(reason: str, value: float, bound: float) -> None:
+        findings.append(Finding(GATE, path, reason, round(value, 4), bound))
 
     if (f.rate, f.channels, f.bits) != (RATE, CHANNELS, BITS):
         say(
@@ -60,25 +60,21 @@ def _file(path: str, f: Facts) -> list[Finding]:
     for name, value in (("begins", f.lead), ("ends", f.trail)):
         if EDGE < value < seconds:
             say(f"{name} with {value:.2f} s of silence, at most {EDGE:g} s is expected; trim it", value, EDGE)
-    return found
+    return findings
 
 
 def _copies(clips: Sequence[ClipRecord], facts: Mapping[str, Facts]) -> list[Finding]:
     """Find clips that are the same as an earlier one, byte for byte or nearly; only the later one is reported."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     first: dict[str, str] = {}
-    rest: list[str] = []
     for clip in clips:
-        sha = facts[clip.path].sha256
-        if sha in first:
-            found.append(
-                Finding(GATE, clip.path, f"the same bytes as {first[sha]}; one of the two is not what its name says")
-            )
-        else:
-            first[sha] = clip.path
-            rest.append(clip.path)
+        same = first.setdefault(facts[clip.path].sha256, clip.path)
+        if same != clip.path:
+            reason = f"the same bytes as {same}; one of the two is not what its name says"
+            findings.append(Finding(GATE, clip.path, reason))
+    rest = list(first.values())
     if len(rest) < 2:
-        return found
+        return findings
     seconds = np.array([facts[p].measures.seconds for p in rest])
     outline = np.maximum(np.array([facts[p].envelope for p in rest]), -70.0)
     outline -= outline.mean(1, keepdims=True)
@@ -93,5 +89,5 @@ def _copies(clips: Sequence[ClipRecord], facts: Mapping[str, Facts]) -> list[Fin
                 f"a near copy of {rest[one]}: no part of its outline differs by {COPY_DB} dB; "
                 "one of the two is not what its name says"
             )
-            found.append(Finding(GATE, rest[two], reason, round(float(value), 3), COPY_DB))
-    return found
+            findings.append(Finding(GATE, rest[two], reason, round(float(value), 3), COPY_DB))
+    return findings

@@ -17,7 +17,7 @@ from overtone.build.script import Script
 from overtone.cues import BY_SLUG, CUES, DIMENSIONS
 from overtone.stats.cluster import proportion
 
-NEAR = 0.05  # how much nearer a script may be to its own cue's description than to any other's (cosine)
+NEAR = 0.05  # how much closer a script may be to its own cue's description than to any other (cosine)
 _RIDGE = 1.0
 
 
@@ -39,16 +39,16 @@ def check(scripts: Sequence[Script], embed: Embed | None = None) -> list[Finding
     The words may contain a word of the lexicon or the taxonomy, or be much closer to one cue's description than to any
     other. If the embedder is missing, one finding on the whole set reports it.
     """
-    found = [finding for script in scripts for finding in _telling(script)]
+    findings = [finding for script in scripts for finding in _telling(script)]
     embed = embed or embedder()
     if embed is None:
-        return [*found, Finding("words", "set", f"the embedding check was not made: {WITHOUT}")]
-    return found + _near(scripts, embed)
+        return [*findings, Finding("words", "set", f"the embedding check was not made: {WITHOUT}")]
+    return findings + _near(scripts, embed)
 
 
 def _telling(script: Script) -> list[Finding]:
     """Find words that name one of the script's two cues. A conflict script states its `says` cue on purpose."""
-    found = []
+    findings = []
     for slug in dict.fromkeys((script.cue, script.alternative)):
         if slug == script.says:
             continue
@@ -56,8 +56,8 @@ def _telling(script: Script) -> list[Finding]:
         hits += [m[0] for m in re.finditer(BY_SLUG[slug].pattern, script.words, re.I)]
         if hits:
             shown = ", ".join(repr(h) for h in dict.fromkeys(h.lower() for h in hits))
-            found.append(Finding("words", script.id, f"{shown} would tell a reader of {BY_SLUG[slug].phrase}"))
-    return found
+            findings.append(Finding("words", script.id, f"{shown} would tell a reader of {BY_SLUG[slug].phrase}"))
+    return findings
 
 
 def _near(scripts: Sequence[Script], embed: Embed) -> list[Finding]:
@@ -66,7 +66,7 @@ def _near(scripts: Sequence[Script], embed: Embed) -> list[Finding]:
         return []
     cosine = likeness([s.words for s in plain], embed)
     slugs = [c.slug for c in CUES]
-    found = []
+    findings = []
     for script, row in zip(plain, cosine, strict=True):
         for slug in dict.fromkeys((script.cue, script.alternative)):
             if slug not in slugs:
@@ -75,8 +75,8 @@ def _near(scripts: Sequence[Script], embed: Embed) -> list[Finding]:
             margin = float(row[slugs.index(slug)] - max(rest))
             if margin > NEAR:
                 reason = f"the words are nearer to {BY_SLUG[slug].phrase} than to any other cue"
-                found.append(Finding("words", script.id, reason, margin, NEAR))
-    return found
+                findings.append(Finding("words", script.id, reason, margin, NEAR))
+    return findings
 
 
 def likeness(texts: Sequence[str], embed: Embed) -> Matrix:
@@ -127,8 +127,8 @@ def predictability(scripts: Sequence[Script], seed: int, embed: Embed | None = N
 
 def _row(what: str, scripts: Sequence[Script], guess: Sequence[str], chance: float, note: str) -> Predicted:
     right = [float(g == s.cue) for g, s in zip(guess, scripts, strict=True)]
-    found = proportion(right, [s.id for s in scripts])
-    return Predicted(what, len(scripts), found.value, found.low, found.high, chance, note)
+    rate = proportion(right, [s.id for s in scripts])
+    return Predicted(what, len(scripts), rate.value, rate.low, rate.high, chance, note)
 
 
 def _out_of_fold(x: Matrix, y: Matrix, fold: NDArray[np.intp]) -> Matrix:
@@ -168,8 +168,4 @@ def _sides(x: Matrix, scripts: Sequence[Script], place: dict[str, int], fold: ND
     for i, s in enumerate(scripts):
         goal[i, place[s.cue]], goal[i, place[s.alternative]] = 1, -1
     scores = _out_of_fold(x, goal, fold)
-    rows = np.arange(len(scripts))
-    a, b = (
-        np.array([place[slug] for slug in of]) for of in zip(*((s.cue, s.alternative) for s in scripts), strict=True)
-    )
-    return np.asarray(scores[rows, a] - scores[rows, b])
+    return np.array([row[place[s.cue]] - row[place[s.alternative]] for s, row in zip(scripts, scores, strict=True)])

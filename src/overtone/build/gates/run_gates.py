@@ -6,7 +6,6 @@ build resumes there, and a second build measures only changed clips.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from msgspec import Struct
 from overtone.build.gates import Finding, cue, hygiene, speaker, survive
 from overtone.build.gates.facts import VERSION, ClipRecord, Facts, Key, Sound, digest, measure_sound, read
 from overtone.build.gates.survive import Rate
-from overtone.build.pool import Tell, spread
+from overtone.build.pool import Progress, no_progress, spread
 from overtone.build.recipes import recipe_of
 from overtone.embedded import require
 from overtone.errors import AudioError
@@ -35,7 +34,7 @@ class Checked(Struct, frozen=True):
 
     findings: tuple[Finding, ...]
     facts: dict[str, Facts]  # by path
-    checked: dict[str, int]  # gate → how many clips it looked at
+    checked: dict[str, int]  # gate → number of clips it checked
     rates: tuple[Rate, ...]  # word error rates by style and cue
 
     @property
@@ -54,7 +53,7 @@ def audio_gates(
     clips: Sequence[ClipRecord],
     out: Path,
     jobs: int = 1,
-    progress: Tell | None = None,
+    progress: Progress = no_progress,
     *,
     strength: float = 1.0,
     snr: float = cue.SNR_DB,
@@ -62,14 +61,14 @@ def audio_gates(
     """Measure clips that are not measured yet and run every gate. `strength` and `snr` are the settings that the set
     was built with."""
     facts, broken = measure_all(clips, out, jobs, progress)
-    found = [*broken, *judge(clips, facts, strength=strength, snr=snr)]
+    findings = [*broken, *judge(clips, facts, strength=strength, snr=snr)]
     checked = {
         survive.GATE: len(facts),
         cue.GATE: sum(bool(c.cue) for c in clips if c.path in facts),
         speaker.GATE: len(facts),
         hygiene.GATE: len(clips),
     }
-    return Checked(tuple(found), facts, checked, tuple(survive.rates(clips, facts)))
+    return Checked(tuple(findings), facts, checked, tuple(survive.rates(clips, facts)))
 
 
 def judge(
@@ -85,12 +84,13 @@ def judge(
 
 
 def measure_all(
-    clips: Sequence[ClipRecord], out: Path, jobs: int = 1, progress: Tell | None = None
+    clips: Sequence[ClipRecord], out: Path, jobs: int = 1, progress: Progress = no_progress
 ) -> tuple[dict[str, Facts], list[Finding]]:
     """Return the facts of every clip by path, and findings on files that cannot be read. Facts that are already stored
     are not measured again."""
     require("moonshine_voice", "the offline recogniser, for the gates")
-    kept = _load(out / FILE)
+    stored = (out / FILE).read_bytes() if (out / FILE).is_file() else b""
+    kept = _load(stored)
     shas: dict[str, str] = {}
     broken: list[Finding] = []
     for clip in clips:
@@ -114,19 +114,18 @@ def measure_all(
             todo.setdefault(clip.case_id, []).append(task)
     done = len(facts)
     with (out / FILE).open("ab") as store:
-        if store.tell() and not _ends_line(out / FILE):
+        if stored and not stored.endswith(b"\n"):
             store.write(b"\n")  # after a line that a killed build left unfinished
         for group in spread(_measure, list(todo.values()), jobs):
-            for path, found in group:
-                if isinstance(found, Facts):
-                    facts[path] = found
-                    store.write(msgspec.json.encode(found) + b"\n")
+            for path, measured in group:
+                if isinstance(measured, Facts):
+                    facts[path] = measured
+                    store.write(msgspec.json.encode(measured) + b"\n")
                 else:
-                    broken.append(Finding(hygiene.GATE, path, found))
+                    broken.append(Finding(hygiene.GATE, path, measured))
             store.flush()
             done += len(group)
-            if progress:
-                progress("clips measured", done, len(shas))
+            progress("clips measured", done, len(shas))
     return facts, broken
 
 
@@ -163,13 +162,11 @@ def _measure(group: Sequence[_Task]) -> list[tuple[str, Facts | str]]:
     return out
 
 
-def _load(path: Path) -> dict[Key, Facts]:
+def _load(stored: bytes) -> dict[Key, Facts]:
     """Read the facts that this version measured before. Broken or foreign lines are ignored."""
     out: dict[Key, Facts] = {}
-    if not path.is_file():
-        return out
     decoder = msgspec.json.Decoder(Facts)
-    for line in path.read_bytes().splitlines():
+    for line in stored.splitlines():
         try:
             facts = decoder.decode(line)
         except msgspec.DecodeError:
@@ -177,9 +174,3 @@ def _load(path: Path) -> dict[Key, Facts]:
         if facts.version == VERSION:
             out[facts.key] = facts
     return out
-
-
-def _ends_line(path: Path) -> bool:
-    with path.open("rb") as file:
-        file.seek(-1, os.SEEK_END)
-        return file.read(1) == b"\n"

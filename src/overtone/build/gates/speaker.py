@@ -14,22 +14,22 @@ from overtone.build.gates.facts import ClipRecord, Facts, heard
 from overtone.cues import BY_SLUG
 
 GATE = "same words, same speaker"
-SAME_DB = 3.5  # at most, between two deliveries of one voice; docs/gates.md has the error rates
-OTHER_DB = 1.0  # at least, between a script's voice and its control's
-UNDER_DB = 3.0  # a voice this far above all the rest of the clip is in it sample for sample
-DOUBTED = 0.35  # a clip with fewer word errors says its own words and needs no comparison with other scripts
-TOGETHER = 1.2  # word errors between what was heard of a clip and of its twin: hardly a word in common
-FITS = 0.5  # a transcript with fewer errors against another script's words is a clip of that script
+SAME_DB = 3.5  # highest distance of two deliveries of one voice; docs/gates.md has the error rates
+OTHER_DB = 1.0  # lowest distance of a script's voice and its control's
+UNDER_DB = 3.0  # a voice this far above the rest of the clip is in it sample for sample
+DOUBTED = 0.35  # a clip with a lower WER says its own words and is not compared with other scripts
+TOGETHER = 1.2  # highest WER between the transcripts of a clip and its twin: hardly a word in common
+FITS = 0.5  # a transcript with a lower WER against another script's words is a clip of that script
 
 
 def check(clips: Sequence[ClipRecord], facts: Mapping[str, Facts]) -> list[Finding]:
     """Return findings on clips with the wrong words or speaker, and on controls with the same speaker."""
-    known = [c for c in clips if c.path in facts]
-    return _words(known, facts) + [finding for clip in known for finding in _speaker(clip, facts)]
+    measured = [c for c in clips if c.path in facts]
+    return _words(measured, facts) + [finding for clip in measured for finding in _speaker(clip, facts)]
 
 
 def _words(clips: Sequence[ClipRecord], facts: Mapping[str, Facts]) -> list[Finding]:
-    found: list[Finding] = []
+    findings: list[Finding] = []
     scripts = sorted({c.words for c in clips})
     for clip in clips:
         f = facts[clip.path]
@@ -42,7 +42,7 @@ def _words(clips: Sequence[ClipRecord], facts: Mapping[str, Facts]) -> list[Find
                 f"sounds more like {nearest!r} (WER {value:.2f}) than like its own words (WER {f.wer:.2f}); check "
                 "which file lies there"
             )
-            found.append(Finding(GATE, clip.path, reason, round(f.wer, 4), round(value, 4)))
+            findings.append(Finding(GATE, clip.path, reason, round(f.wer, 4), round(value, 4)))
         elif clip.twin in facts and facts[clip.twin].transcript:
             apart = _rate(facts[clip.twin].transcript, f.transcript)
             if apart > TOGETHER:
@@ -50,8 +50,8 @@ def _words(clips: Sequence[ClipRecord], facts: Mapping[str, Facts]) -> list[Find
                     f"what is heard of it and of its neutral twin differs by a WER of {apart:.2f}, at most {TOGETHER} "
                     "is expected; check that both say the script's words"
                 )
-                found.append(Finding(GATE, clip.path, reason, round(apart, 4), TOGETHER))
-    return found
+                findings.append(Finding(GATE, clip.path, reason, round(apart, 4), TOGETHER))
+    return findings
 
 
 def _rate(words: str, transcript: str) -> float:
@@ -77,10 +77,10 @@ def _speaker(clip: ClipRecord, facts: Mapping[str, Facts]) -> list[Finding]:
     if clip.scene and not clip.native:
         if pair.snr_db is not None and pair.snr_db >= UNDER_DB:
             return []
-        told = "is not in it" if pair.snr_db is None else f"is {pair.snr_db:.1f} dB above the rest of it"
+        state = "is not in it" if pair.snr_db is None else f"is {pair.snr_db:.1f} dB above the rest of it"
         reason = (
-            f"its neutral twin's voice {told}, at least {UNDER_DB:g} dB is expected; the voice under a scene has to be "
-            "the same take"
+            f"its neutral twin's voice {state}, at least {UNDER_DB:g} dB is expected; the voice under a scene has to "
+            "be the same take"
         )
         return [Finding(GATE, clip.path, reason, pair.snr_db, UNDER_DB)]
     if apart is None or apart <= SAME_DB or clip.native or clip.scene:

@@ -16,7 +16,7 @@ from overtone.build.gates.facts import ClipRecord, Facts
 from overtone.cues import BY_SLUG
 
 GATE = "words survive"
-LEAST = 6  # clips of a style and cue from which their common rate says anything
+LEAST = 6  # clips of a style and cue that are needed to check their common rate
 
 
 class Bound(Struct, frozen=True):
@@ -74,7 +74,7 @@ def bound(cue: str) -> Bound:
 
 def check(clips: Sequence[ClipRecord], facts: Mapping[str, Facts]) -> list[Finding]:
     """Return findings on clips above their bound, and on styles of a cue whose passing clips together exceed it."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for clip in clips:
         if clip.path not in facts:
             continue
@@ -84,7 +84,7 @@ def check(clips: Sequence[ClipRecord], facts: Mapping[str, Facts]) -> list[Findi
                 f"the recogniser hears {f.transcript!r} for {clip.words!r}: WER {f.wer:.2f}, at most {most.clip:.2f} "
                 "is expected; reword what it mishears, or use a clearer voice"
             )
-            found.append(Finding(GATE, clip.path, reason, round(f.wer, 4), most.clip))
+            findings.append(Finding(GATE, clip.path, reason, round(f.wer, 4), most.clip))
     for rate in rates(clips, facts):
         if rate.wer > rate.bound and rate.clips >= LEAST:
             reason = (
@@ -92,8 +92,8 @@ def check(clips: Sequence[ClipRecord], facts: Mapping[str, Facts]) -> list[Findi
                 "voice, or a gentler delivery"
             )
             subject = f"{rate.style}/{rate.cue or 'plain'}"
-            found.append(Finding(GATE, subject, reason, round(rate.wer, 4), rate.bound))
-    return found
+            findings.append(Finding(GATE, subject, reason, round(rate.wer, 4), rate.bound))
+    return findings
 
 
 def rates(clips: Sequence[ClipRecord], facts: Mapping[str, Facts]) -> list[Rate]:

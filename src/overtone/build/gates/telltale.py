@@ -19,7 +19,7 @@ from overtone.stats.cluster import proportion
 KINDS = ("harmful", "words", "target", "alternative")
 
 
-class Told(Struct, frozen=True):
+class Identified(Struct, frozen=True):
     """How often a trained reader identifies the option of one kind, in one category."""
 
     category: str
@@ -44,7 +44,7 @@ class Telltale(Struct, frozen=True):
 
 def telltales(
     questions: Sequence[Question], seed: int, embed: Embed | None, most: int = 100
-) -> tuple[list[Told], list[Telltale]]:
+) -> tuple[list[Identified], list[Telltale]]:
     """Return the table of kinds by category, and the `most` clearest options with the clearest first."""
     written = [q for q in questions if "harmful" in q.provenance]
     texts = readings(written)
@@ -54,8 +54,8 @@ def telltales(
     x = np.hstack([features.blocks[b] for b in READS["options only"]])
     face = features.blocks["surface"]
     fold = folds([r.script for r in texts], seed)
-    told: list[Told] = []
-    found: list[Telltale] = []
+    table: list[Identified] = []
+    clearest: list[Telltale] = []
     for kind in KINDS:
         goal = np.zeros(len(x))
         right: list[int] = []
@@ -74,14 +74,14 @@ def telltales(
         for r, low, place, gap in zip(texts, features.start, right, gaps, strict=False):
             if gap > 0 and kind in ("harmful", "words"):
                 reason = _reason(face[low + place] * heavy)
-                found.append(Telltale(r.script, r.category, kind, r.options[place], gap / scale, reason))
+                clearest.append(Telltale(r.script, r.category, kind, r.options[place], gap / scale, reason))
         for category in sorted({r.category for r in texts}):
             places = [i for i, r in enumerate(texts) if r.category == category]
             rate = proportion([float(gaps[i] > 0) for i in places], [texts[i].script for i in places])
             chance = float(np.mean([1 / len(texts[i].options) for i in places]))
-            told.append(Told(category, kind, len(places), rate.value, rate.low, rate.high, chance))
-    found.sort(key=lambda t: (-t.margin, t.script, t.category))
-    return told, found[:most]
+            table.append(Identified(category, kind, len(places), rate.value, rate.low, rate.high, chance))
+    clearest.sort(key=lambda t: (-t.margin, t.script, t.category))
+    return table, clearest[:most]
 
 
 def _reason(shares: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> str:

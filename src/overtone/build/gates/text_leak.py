@@ -21,7 +21,7 @@ from overtone.stats.cluster import proportion
 Solver = Callable[[Sequence[Question]], Sequence[int | None]]
 
 
-ABOUT_WORDS = frozenset({"conflict-words"})  # categories that ask about the words: whoever reads them may be right
+ABOUT_WORDS = frozenset({"conflict-words"})  # categories that ask about the words, which a reader may answer
 
 
 class Row(Struct, frozen=True):
@@ -66,17 +66,14 @@ def table(
         places[q.part, q.category].append(i)
     rows = []
     for (part, category), mine in places.items():
-        for name, (chosen, said) in picks.items():
+        for name, (chosen, solver_note) in picks.items():
             right = [float(chosen[i] == questions[i].gold) for i in mine]
-            found = proportion(right, [questions[i].script.id for i in mine])
+            rate = proportion(right, [questions[i].script.id for i in mine])
             ceiling = float(np.mean([top[i] for i in mine]))
             answered = sum(chosen[i] is not None for i in mine)
-            rows.append(
-                Row(
-                    part, category, name, len(mine), answered, found.value, found.low, found.high, ceiling,
-                    not found.low > ceiling + 1e-9, said,
-                )
-            )  # fmt: skip
+            passes = not rate.low > ceiling + 1e-9
+            numbers = (len(mine), answered, rate.value, rate.low, rate.high, ceiling, passes)
+            rows.append(Row(part, category, name, *numbers, solver_note))
     return rows
 
 

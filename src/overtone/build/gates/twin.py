@@ -83,8 +83,8 @@ def _bands(power: Array, hertz: Array) -> Array:
 
 
 def _under(clip: Array, twin: Array, rate: int) -> tuple[float | None, float | None, float | None]:
-    """Return the twin's gain within the clip by least squares, its ratio to the rest, and how often the rest is louder.
-    """
+    """Return the twin's gain within the clip by least squares, its ratio to the rest, and how often the rest is louder
+    (share of frames)."""
     energy = float(twin @ twin)
     gain = float(clip @ twin) / energy if energy else 0.0
     if gain <= 0:

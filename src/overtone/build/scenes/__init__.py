@@ -22,24 +22,11 @@ __all__ = ["MOODS", "SCENES", "Maker", "scene"]
 
 Maker = Callable[[int, int, Rng], Sound]
 
-SCENES: dict[str, Maker] = {
-    "wind": wind,
-    "thunder": thunder,
-    "rain": rain,
-    "waves": waves,
-    "basketball": basketball,
-    "car": car,
-    "subway": subway,
-    "applause": applause,
-    "cheering": cheering,
-    "chatter": chatter,
-    "children": children,
-    "alarm": alarm,
-    "ringtone": ringtone,
-    "honking": honking,
-    "dog": dog,
-    "music": music,
-}
+_MAKERS: tuple[Maker, ...] = (
+    wind, thunder, rain, waves, basketball, car, subway, applause, cheering, chatter, children, alarm, ringtone,
+    honking, dog, music,
+)  # fmt: skip
+SCENES: dict[str, Maker] = {maker.__name__: maker for maker in _MAKERS}
 
 
 def scene(slug: str, n: int, rate: int, rng: Rng, manner: str = "") -> Sound:

@@ -21,7 +21,7 @@ __all__ = [
     "held_out",
 ]
 
-REPLY_VOICE = "en-us+Nguyen@1.14^65"  # speaks every reference reply: an assistant sounds like one assistant
+REPLY_VOICE = "en-us+Nguyen@1.14^65"  # speaks every reference reply, so that the assistant has one voice
 
 
 def held_out() -> frozenset[str]:

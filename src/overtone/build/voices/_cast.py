@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Iterable
 
 from overtone import registry
 from overtone.build.voices._records import SEXES, Engine, How, Sex, Speaker, VoiceError
@@ -12,7 +11,7 @@ from overtone.errors import UsageError
 from overtone.spec import parse_spec, suggest
 
 DEFAULT = ("espeak",)
-ROLES: dict[str, Sex] = {  # the names scripts use
+ROLES: dict[str, Sex] = {  # the names that scripts use
     "arlo": "male",
     "bruno": "male",
     "carl": "male",
@@ -55,7 +54,7 @@ class Cast:
         sex = SEXES[place % 2] if any(s.sex == SEXES[place % 2] for s in able) else SEXES[1 - place % 2]
         mine = [s for s in able if s.sex == sex]
         if not mine:
-            raise VoiceError(f"nobody recorded {script_id}; record it, or add a voice: --voice espeak")
+            raise VoiceError(f"there is no recording of {script_id}; record it, or add a voice: --voice espeak")
         return mine[(place // 2 + take) % len(mine)]
 
     def other(self, speaker: Speaker, script_id: str, take: int = 0) -> Speaker | None:
@@ -66,22 +65,18 @@ class Cast:
         """Return the speaker of the other sex for a script."""
         return self._drawn("female" if speaker.sex == "male" else "male", script_id, take)
 
-    def missing(self, wanted: Iterable[tuple[Speaker, How]]) -> list[str]:
-        """Everything that recordings lack, of what is wanted of whom."""
-        asked: dict[str, list[How]] = {}
-        for speaker, how in wanted:
-            asked.setdefault(speaker.engine, []).append(how)
-        gone: list[str] = []
-        for name, hows in asked.items():
-            look = getattr(self.engines[name], "missing", None)
-            gone += look(hows) if look else []
-        return gone
+    def missing(self, speaker: Speaker, how: How) -> list[str]:
+        """List the recordings that a clip by this speaker lacks; a synthesiser lacks none."""
+        list_missing = getattr(self.engine(speaker), "missing", None)
+        return list_missing([how]) if list_missing else []
 
     def _drawn(self, sex: Sex, script_id: str, take: int) -> Speaker:
-        found = self._able(sex, script_id, None, take)
-        if found is None:
-            raise VoiceError(f"nobody {sex} recorded script {script_id}; record it, or add a voice: --voice espeak")
-        return found
+        speaker = self._able(sex, script_id, None, take)
+        if speaker is None:
+            raise VoiceError(
+                f"there is no {sex} recording of script {script_id}; record it, or add a voice: --voice espeak"
+            )
+        return speaker
 
     def _able(self, sex: Sex, script_id: str, besides: Speaker | None, take: int) -> Speaker | None:
         able = [s for e in self.engines.values() for s in e.speakers_of(script_id) if s.sex == sex and s != besides]

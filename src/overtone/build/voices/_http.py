@@ -40,7 +40,7 @@ def post(endpoint: Endpoint, body: Any, *, who: str, wait: float = 1.0) -> bytes
             raise VoiceError(problem)
         if attempt < RETRIES:
             time.sleep(min(max(wait * 2**attempt, failure.retry_after or 0.0), _LONGEST_WAIT))
-    raise VoiceError(f"{problem}; tried {RETRIES + 1} times. Build again later: what is made is kept")
+    raise VoiceError(f"{problem}; tried {RETRIES + 1} times. Build again later: finished clips are kept")
 
 
 async def _once(endpoint: Endpoint, data: bytes) -> bytes:

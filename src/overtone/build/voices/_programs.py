@@ -72,7 +72,7 @@ def speech_of(
 def sounding(samples: Samples, rate: int, who: str) -> tuple[Samples, int]:
     """Return the samples. Raises VoiceError if they are silent."""
     if not samples.size or float(abs(samples).max()) < 1e-4:
-        raise VoiceError(f"{who}: what came back is silence")
+        raise VoiceError(f"{who}: the sound is silent; check the program or server, and the voice's name")
     return samples, rate
 
 

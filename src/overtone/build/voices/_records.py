@@ -13,8 +13,8 @@ from overtone.spec import COMMON_KEYS, Spec, suggest
 Sex = Literal["male", "female"]
 SEXES: tuple[Sex, ...] = ("male", "female")
 SCALE: dict[Sex, float] = {"male": 1.0, "female": 1.16}  # size of the resonances against a grown man's
-UNKNOWN = "unknown"  # the licence of what is made, where the user has not said
-PACE = 160  # words a minute of plain speech
+UNKNOWN = "unknown"  # default licence of the clips
+PACE = 160  # words per minute of plain speech
 
 
 class VoiceError(OvertoneError):
@@ -39,7 +39,7 @@ class How:
     style: str
     cue: str = ""  # slug; "" for a plain voice
     manner: str = ""
-    instructions: str = ""  # one sentence for engines that take it; "" leaves it to the engine's table
+    instructions: str = ""  # one sentence for engines that follow instructions (default: the table's)
     file: str = ""
 
 
@@ -94,10 +94,10 @@ def options(spec: Spec, keys: Mapping[str, type]) -> dict[str, Any]:
             head = str(Spec(spec.kind, spec.name, {}))
             known = f"known: {', '.join(sorted(keys))}" if keys else "it has none"
             raise UsageError(f"{head}: unknown key {key!r}{suggest(key, keys)}; {known}")
-    found = spec.typed(keys)
-    if "timeout" in found and not 0 < found["timeout"] < float("inf"):
+    values = spec.typed(keys)
+    if "timeout" in values and not 0 < values["timeout"] < float("inf"):
         raise UsageError(f"{spec}: timeout must be a positive number of seconds, not {spec.options['timeout']}")
-    return found
+    return values
 
 
 def no_name(spec: Spec) -> None:
@@ -110,17 +110,17 @@ def named(spec: Spec, given: Mapping[str, Any], defaults: Mapping[Sex, tuple[str
     """Return voice names per sex from `male=A,B&female=C`, or the defaults. A name belongs to one sex."""
     if not any(sex in given for sex in SEXES):
         return dict(defaults)
-    found: dict[Sex, tuple[str, ...]] = {}
+    voices: dict[Sex, tuple[str, ...]] = {}
     for sex in SEXES:
         names = [name.strip() for name in given.get(sex, "").split(",") if name.strip()]
         if len(set(names)) != len(names):
             raise UsageError(f"{spec}: {sex} names a voice twice")
-        found[sex] = tuple(names)
-    if both := set(found["male"]) & set(found["female"]):
+        voices[sex] = tuple(names)
+    if both := set(voices["male"]) & set(voices["female"]):
         raise UsageError(f"{spec}: {', '.join(sorted(both))} is named as male and as female")
-    if not found["male"] + found["female"]:
-        raise UsageError(f"{spec}: male and female name nobody; write male=NAME,NAME or leave both out")
-    return found
+    if not voices["male"] + voices["female"]:
+        raise UsageError(f"{spec}: male and female are empty; write male=NAME,NAME or leave both out")
+    return voices
 
 
 def cast_of(spec: Spec, names: Mapping[Sex, tuple[str, ...]]) -> tuple[Speaker, ...]:

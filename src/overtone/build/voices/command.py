@@ -31,13 +31,8 @@ KEYS: dict[str, type] = {
 PLACES = ("out", "text_file", "voice", "sex", "cue", "manner", "style", "instructions", "pace")
 
 
-def load(spec: Spec) -> Command:
-    """Load the program that a SPEC `command:PATH?args=…&male=…&female=…` names."""
-    return Command(spec)
-
-
 class Command(Synthesiser):
-    """One program. With `native=yes` it is given the cue and delivers it itself."""
+    """The program of a SPEC. With `native=yes` it is given the cue and delivers it itself."""
 
     def __init__(self, spec: Spec) -> None:
         given = options(spec, KEYS)
@@ -48,9 +43,10 @@ class Command(Synthesiser):
         places = [place for arg in self._args for place in re.findall(r"\{(\w*)\}", arg)]
         for place in places:
             if place not in PLACES:
-                raise UsageError(f"{spec}: args has no place {{{place}}}{suggest(place, PLACES)}; known: {_known()}")
+                known = ", ".join(f"{{{name}}}" for name in PLACES)
+                raise UsageError(f"{spec}: args has no place {{{place}}}{suggest(place, PLACES)}; known: {known}")
         if "out" not in places:
-            raise UsageError(f"{spec}: args must hold {{out}}, the sound file the program is to write")
+            raise UsageError(f"{spec}: args must contain {{out}}, the sound file that the program writes")
         self.native: bool = given.get("native", False)
         self.licence: str = given.get("licence", UNKNOWN)
         self._reply: str = given.get("reply", "")
@@ -97,5 +93,4 @@ class Command(Synthesiser):
             return speech_of(command, out, who=self._who, feed=feed, timeout=self._timeout)
 
 
-def _known() -> str:
-    return ", ".join(f"{{{place}}}" for place in PLACES)
+load = Command

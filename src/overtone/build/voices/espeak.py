@@ -18,22 +18,17 @@ from overtone.errors import UsageError
 from overtone.languages import primary
 from overtone.spec import Spec, parse_spec
 
-LICENCE = "CC0-1.0"  # of what it says: nobody's work but the words'
+LICENCE = "CC0-1.0"  # of its speech, in which nobody but the author of the words has rights
 CHOSEN: dict[Sex, tuple[str, ...]] = {
     "male": ("en-us+Mike", "en-us+sandro", "en-us+m7", "en-us+Mike@1.08^65", "en-us+rob@1.04^65"),
     "female": ("en-us+f2^35", "en-us+f5", "en-us+f3", "en-us+f2@1.06", "en-us+f5@1.08"),
 }
 _OWN_NAMES = {"cmn": "zh"}  # espeak-ng's name of a language → ours
-GAP = 4  # steps of 10 ms between words, which a recogniser otherwise runs together
-
-
-def load(spec: Spec) -> Espeak:
-    """Load the engine that a SPEC `espeak?male=VOICE,…&female=VOICE,…` describes."""
-    return Espeak(spec)
+GAP = 4  # steps of 10 ms between words, which a recogniser would otherwise join
 
 
 class Espeak(Synthesiser):
-    """Voices of espeak-ng, each a language and a variant such as `en-us+m3`."""
+    """Voices of espeak-ng, each a language and a variant: `espeak?male=en-us+m3,…&female=…`."""
 
     licence = LICENCE
 
@@ -52,6 +47,9 @@ class Espeak(Synthesiser):
         voice, size, pitch = parts(speaker.name)
         samples, rate = speak(words, voice=voice, rate_wpm=round(pace / size), pitch=pitch, gap=GAP)
         return samples, round(rate * size)  # played faster, pitch and resonances rise together
+
+
+load = Espeak
 
 
 def spec_for(language: str) -> str:

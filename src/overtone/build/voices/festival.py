@@ -23,18 +23,13 @@ CHOSEN: dict[Sex, tuple[str, ...]] = {
 _FULL = {"kal": "kal_diphone", "ked": "ked_diphone", "slt": "cmu_us_slt_arctic_hts"}
 _PACKAGE = {"kal_diphone": "festvox-kallpc16k", "ked_diphone": "festvox-kdlpc16k"}
 _PACKAGE["cmu_us_slt_arctic_hts"] = "festvox-us-slt-hts"
-_OWN_PACE = {"cmu_us_slt_arctic_hts": 200}  # on the embedded engine's scale, as the voice comes
-
-
-def load(spec: Spec) -> Festival:
-    """Load the engine that a SPEC `festival?male=NAME,…&female=NAME,…` describes."""
-    return Festival(spec)
+_OWN_PACE = {"cmu_us_slt_arctic_hts": 200}  # its default pace on the embedded engine's scale
 
 
 class Festival(Synthesiser):
     """Voices of Festival by their own names (`kal_diphone`), or by the short ones kal, ked and slt."""
 
-    licence = "CC0-1.0"  # the program and its voices are BSD-like; what they say is free
+    licence = "CC0-1.0"  # the program and its voices have BSD-like licences; their speech is free
 
     def __init__(self, spec: Spec) -> None:
         no_name(spec)
@@ -64,7 +59,7 @@ class Festival(Synthesiser):
         voice = _full(speaker.name)
         stretch = size * _OWN_PACE.get(voice, 181) / pace
         paced = f"(Parameter.set 'Duration_Stretch {stretch:.4f})"
-        if voice.endswith("_hts"):  # such a voice knows only its own engine's rate
+        if voice.endswith("_hts"):  # HTS voices support only their own engine's rate
             paced = f'(set! hts_engine_params (append hts_engine_params (list (list "-r" {1 / stretch:.4f}))))'
         set_up = f"(begin (voice_{voice}) {paced})"
         with workplace() as folder:
@@ -72,6 +67,9 @@ class Festival(Synthesiser):
             command = [self._program, "-eval", set_up, "-o", str(folder / "out.wav"), str(folder / "words.txt")]
             samples, rate = speech_of(command, folder / "out.wav", who=f"festival, {voice}", timeout=self._timeout)
         return samples, round(rate * size)
+
+
+load = Festival
 
 
 def _full(name: str) -> str:

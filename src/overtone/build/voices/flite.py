@@ -35,15 +35,10 @@ CHOSEN: dict[Sex, tuple[str, ...]] = {
 _OWN_PACE = {"rms": 159, "slt": 203, "kal16": 208, "kal": 208, "awb": 187}  # on the embedded engine's scale
 
 
-def load(spec: Spec) -> Flite:
-    """Load the engine that a SPEC `flite?male=NAME,…&female=NAME,…` describes."""
-    return Flite(spec)
-
-
 class Flite(Synthesiser):
     """Flite's built-in voices, or a voice file's path."""
 
-    licence = "CC0-1.0"  # the program and its voices are BSD-like; what they say is free
+    licence = "CC0-1.0"  # the program and its voices have BSD-like licences; their speech is free
 
     def __init__(self, spec: Spec) -> None:
         no_name(spec)
@@ -73,6 +68,9 @@ class Flite(Synthesiser):
                        "-f", str(folder / "words.txt"), "-o", str(folder / "out.wav")]  # fmt: skip
             samples, rate = speech_of(command, folder / "out.wav", who=f"flite, {voice}", timeout=self._timeout)
         return samples, round(rate * size)
+
+
+load = Flite
 
 
 @functools.cache

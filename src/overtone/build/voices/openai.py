@@ -51,13 +51,8 @@ KEYS: dict[str, type] = {
 CHOICES = {"delivery": ("native", "world"), "format": ("wav", "flac", "mp3")}
 
 
-def load(spec: Spec) -> OpenAI:
-    """Load the engine that a SPEC `openai:MODEL?base_url=…&male=…&female=…` describes."""
-    return OpenAI(spec)
-
-
 class OpenAI(Synthesiser):
-    """One speech model behind an endpoint."""
+    """The speech model that a SPEC `openai:MODEL?base_url=…&male=…&female=…` describes."""
 
     def __init__(self, spec: Spec) -> None:
         given = options(spec, KEYS)
@@ -72,14 +67,14 @@ class OpenAI(Synthesiser):
         check_url(base, self._who)
         self._model, self._format = spec.name, str(given["format"])
         self._url = _endpoint(base)
-        # A vendor's key goes to the vendor's own host only.
+        # A vendor's key is sent to the vendor's own host only.
         variable = given.get("api_key_env") or (DEFAULT_KEY if _origin(base) == _origin(DEFAULT_BASE) else "")
         self._variable: str = variable
         self._timeout: float = given.get("timeout", 120.0)
         self.native = given["delivery"] == "native"
         self._instruct: bool = given.get("instructions", True)
         if self.native and not self._instruct:
-            raise UsageError(f"{self._who}: without instructions nobody delivers the cue; add delivery=world")
+            raise UsageError(f"{self._who}: without instructions the server cannot deliver cues; add delivery=world")
         self.licence = given.get("licence", UNKNOWN)
         self._speakers = cast_of(spec, named(spec, given, CHOSEN))
         self._reply: str = given.get("reply", "")
@@ -117,6 +112,9 @@ class OpenAI(Synthesiser):
         if key:
             check_key_route(self._url, self._who)
         return key
+
+
+load = OpenAI
 
 
 def _endpoint(base: str) -> str:

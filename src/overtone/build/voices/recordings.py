@@ -9,9 +9,7 @@ speakers instead: its columns are `speaker`, `sex` and, if one folder has takes 
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import re
 from collections.abc import Iterable
 from functools import cached_property
@@ -19,33 +17,16 @@ from pathlib import Path, PurePosixPath
 
 from overtone import audio
 from overtone.audio import Samples
+from overtone.build.tables import read_table
 from overtone.build.voices._programs import sounding
-from overtone.build.voices._records import (
-    PACE,
-    SCALE,
-    SEXES,
-    UNKNOWN,
-    How,
-    Sex,
-    Speaker,
-    VoiceError,
-    named,
-    options,
-)
+from overtone.build.voices._records import PACE, SEXES, UNKNOWN, How, Sex, Speaker, VoiceError, cast_of, named, options
 from overtone.errors import AudioError, DataError, UsageError
-from overtone.paths import inside, read_plain, shown, user_path
+from overtone.paths import inside, shown, user_path
 from overtone.spec import Spec
 
 KEYS: dict[str, type] = {**dict.fromkeys(SEXES, str), "licence": str}
 ENDINGS = (".wav", ".flac", ".mp3", ".ogg", ".opus")
 TABLE = "speakers.csv"
-_TABLE_BYTES = 2**20
-_LISTED = 20
-
-
-def load(spec: Spec) -> Recordings:
-    """Load the takes that a SPEC `recordings:FOLDER?female=…&male=…` describes."""
-    return Recordings(spec)
 
 
 class Recordings:
@@ -59,15 +40,15 @@ class Recordings:
             raise UsageError("recordings: no folder is named; write recordings:FOLDER?female=NAME,…&male=NAME,…")
         self._folder = user_path(spec.name)
         if not self._folder.is_dir():
-            raise UsageError(f"recordings: {shown(spec.name)} is no folder; give the one that holds the takes")
+            raise UsageError(f"recordings: {shown(spec.name)} is not a folder; give the folder with the takes")
         self.licence: str = given.get("licence", UNKNOWN)
         people = named(spec, given, {"male": (), "female": ()})
         self._of_case: dict[str, list[str]] = {}
         self._read_table(people)
-        self._people = tuple(Speaker(str(spec), name, sex, SCALE[sex]) for sex in SEXES for name in people[sex])
+        self._people = cast_of(spec, people)
         if not self._people:
             raise UsageError(
-                f"recordings: nobody is named; write recordings:{shown(spec.name)}?female=NAME,…&male=NAME,…, "
+                f"recordings: no speaker is named; write recordings:{shown(spec.name)}?female=NAME,…&male=NAME,…, "
                 f"or put {TABLE} with the columns speaker and sex into the folder"
             )
 
@@ -78,7 +59,8 @@ class Recordings:
         """Return who recorded a script, by table or folder; all speakers if neither says so."""
         if script_id in self._of_case:
             return tuple(p for p in self._people if p.name in self._of_case[script_id])
-        folders = {owner for stem, takes in self._takes.items() for owner in takes if _of(stem, script_id)}
+        prefix = f"{script_id.casefold()}_"
+        folders = {owner for stem, takes in self._takes.items() if stem.startswith(prefix) for owner in takes}
         mine = tuple(p for p in self._people if p.name in folders)
         return mine if mine and "" not in folders else self._people
 
@@ -99,15 +81,11 @@ class Recordings:
         """List the missing takes, each by the file names it may have."""
         return [" or ".join(f"{n}.wav" for n in _names(how)) for how in wanted if self._find(_names(how), "") is None]
 
-    def require(self, wanted: Iterable[How]) -> None:
-        """VoiceError that lists every missing take at once."""
-        if gone := self.missing(wanted):
-            raise self._lacking(gone)
-
     def speak(self, words: str, speaker: Speaker, how: How, *, pace: int = PACE) -> tuple[Samples, int]:
         path = self._find(_names(how), speaker.name)
         if path is None:
-            raise self._lacking(self.missing([how]))
+            lacking = ", ".join(map(shown, self.missing([how])))
+            raise VoiceError(f"{shown(str(self._folder))}: a take is missing: {lacking}; record it")
         return self._read(path)
 
     def speak_reply(self, text: str, style: str, file: str) -> tuple[Samples, int] | None:
@@ -117,12 +95,6 @@ class Recordings:
         case = "_".join(parts[:2]) if parts[0] == "id" else parts[0]
         path = self._find((stem, f"{_short(case, parts[-1], stem)}_response"), "")
         return self._read(path) if path else None
-
-    def _lacking(self, gone: list[str]) -> VoiceError:
-        more = [f"and {len(gone) - _LISTED} more"] if len(gone) > _LISTED else []
-        listed = "\n  ".join([*map(shown, gone[:_LISTED]), *more])
-        count = "a take is" if len(gone) == 1 else f"{len(gone)} takes are"
-        return VoiceError(f"{shown(str(self._folder))}: {count} missing:\n  {listed}")
 
     def _read(self, path: Path) -> tuple[Samples, int]:
         try:
@@ -141,37 +113,29 @@ class Recordings:
     def _takes(self) -> dict[str, dict[str, Path]]:
         """Stem → speaker ("" if the folder does not say) → file. Links that leave the folder are refused."""
         names = {p.name for p in self._people}
-        found: dict[str, dict[str, Path]] = {}
+        by_stem: dict[str, dict[str, Path]] = {}
         for path in sorted(self._folder.rglob("*")):
             if path.suffix.lower() not in ENDINGS or not path.is_file():
                 continue
             relative = path.relative_to(self._folder)
             real = inside(self._folder, relative.as_posix())
             owner = next((part for part in relative.parent.parts if part in names), "")
-            takes = found.setdefault(path.stem.casefold(), {})
+            takes = by_stem.setdefault(path.stem.casefold(), {})
             if owner in takes:
                 first, second = shown(str(takes[owner])), shown(str(real))
                 raise DataError(f"two takes have one name: {first} and {second}; keep one of them")
             takes[owner] = real
-        return found
+        return by_stem
 
     def _read_table(self, people: dict[Sex, tuple[str, ...]]) -> None:
         path = self._folder / TABLE
         if not path.is_file():
             return
-        try:
-            text = read_plain(path, _TABLE_BYTES).decode("utf-8-sig")
-        except UnicodeDecodeError:
-            raise DataError(f"{shown(str(path))}: not UTF-8 text; save it as CSV in UTF-8") from None
-        rows = csv.DictReader(io.StringIO(text))
-        if not {"speaker", "sex"} <= set(rows.fieldnames or ()):
-            raise DataError(f"{shown(str(path))}: its first line must name the columns speaker and sex")
-        for number, row in enumerate(rows, 2):
-            name, sex, case = ((row.get(key) or "").strip() for key in ("speaker", "sex", "case_id"))
-            where = f"{shown(str(path))}, line {number}"
+        for where, row in read_table(path, ("speaker", "sex")):
+            name, sex, case = (row.get(key, "").strip() for key in ("speaker", "sex", "case_id"))
             kind = next((s for s in SEXES if s == sex), None)
             if not name or kind is None:
-                raise DataError(f"{where}: needs a speaker and a sex, male or female, not {shown(sex)!r}")
+                raise DataError(f"{where}: a row needs a speaker and a sex, male or female, not {shown(sex)!r}")
             if any(name in people[other] for other in SEXES if other != kind):
                 raise DataError(f"{where}: {shown(name)!r} is named as male and as female")
             if name not in people[kind]:
@@ -180,8 +144,7 @@ class Recordings:
                 self._of_case.setdefault(case, []).append(name)
 
 
-def _of(stem: str, script_id: str) -> bool:
-    return stem.startswith(f"{script_id.casefold()}_")
+load = Recordings
 
 
 def _names(how: How) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from overtone.paths import shown
 
 if TYPE_CHECKING:
     from overtone.build.sound_plan import Options
-    from overtone.build.speak_set import Said
+    from overtone.build.speak_set import Built
 
 SHOWN = 12  # findings of the gates; gates.json has all
 
@@ -80,16 +80,16 @@ def options_of(args: argparse.Namespace) -> Options:
     return Options(voices, args.sounds, args.strength, args.room, args.snr, args.seed)
 
 
-def print_rest(built: Said, args: argparse.Namespace) -> None:
+def print_rest(built: Built, args: argparse.Namespace) -> None:
     """Print what the gates found, the licence and the speed."""
-    if built.sifted.ran:
-        for gate, (checked, failed) in built.sifted.counts().items():
+    if built.gate_report.ran:
+        for gate, (checked, failed) in built.gate_report.counts().items():
             print(f"gate {gate:<16} {checked:>5} checked, {failed:>4} left out")
-        for finding in built.sifted.findings[:SHOWN]:
+        for finding in built.gate_report.findings[:SHOWN]:
             print(f"  {shown(finding.subject)}: {shown(finding.reason)}")
-        if len(built.sifted.findings) > SHOWN:
-            print(f"  and {len(built.sifted.findings) - SHOWN} more in {shown(str(args.out / 'gates.json'))}")
-        for block in built.sifted.blocks:
+        if len(built.gate_report.findings) > SHOWN:
+            print(f"  and {len(built.gate_report.findings) - SHOWN} more in {shown(str(args.out / 'gates.json'))}")
+        for block in built.gate_report.blocks:
             print(f"not fit for release: {shown(block)}")
     else:
         print("no gate was run")
@@ -108,7 +108,7 @@ def print_rest(built: Said, args: argparse.Namespace) -> None:
             f"{built.sound_seconds:.0f} s of sound in {built.making_seconds:.1f} s: {built.speed:.0f} × real time",
             end="",
         )
-        print(f" ({built.sound_seconds / built.wall_seconds:.0f} × with the gates)." if built.sifted.ran else ".")
+        print(f" ({built.sound_seconds / built.wall_seconds:.0f} × with the gates)." if built.gate_report.ran else ".")
 
 
 def progress() -> Callable[[str, int, int], None]:

@@ -14,9 +14,9 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from overtone.build.distractors import random_of
 from overtone.build.recipes import FIRST_MANNER, manners
 from overtone.build.scenes import MOODS
+from overtone.build.tract import random_of
 from overtone.build.voices import Speaker
 from overtone.build.voices._records import SCALE, Sex
 from overtone.build.voices.espeak import CHOSEN

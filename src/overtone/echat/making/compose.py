@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from overtone.build.distractors import random_of
+from overtone.build.tract import random_of
 from overtone.echat.data.labels import Labels, label
 from overtone.echat.making.deliveries import Delivery, Rotation, deliveries, hash_number, shuffled
 from overtone.echat.making.texts import Followup, Frame, Texts, slots_in

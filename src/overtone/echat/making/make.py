@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from overtone.build.pool import Tell, spread
+from overtone.build.pool import Progress, spread
 from overtone.echat.making import packaged_results, packs, set_identity, texts, wordnet_examples
 from overtone.echat.making.clip_plan import ENGINE
 from overtone.echat.making.compose import HEARD, PARTS, SIZES, Exchange
@@ -73,14 +73,14 @@ def build(
     start: Path | None = None,
     speech: str = "units",
     folder: Path = texts.FOLDER,
-    progress: Tell | None = None,
+    progress: Progress | None = None,
 ) -> Built:
     """Build the set into `out`, or resume an earlier build. New parts are added; a different set is refused.
 
     `start` is a folder in which the set was started elsewhere. `folder` holds the texts. `speech` names the tokens of
     replies ("" leaves replies unspoken). Earlier verdicts and speech tokens are reused unless `again`.
     """
-    tell: Tell = progress or (lambda *_: None)
+    tell: Progress = progress or (lambda *_: None)
     workers = jobs or os.cpu_count() or 1
     outputs = outputs or Outputs()
     for part in only:
@@ -159,7 +159,7 @@ def _sounds(
     identity: packs.Inputs,
     outputs: Outputs,
     jobs: int,
-    tell: Tell,
+    tell: Progress,
 ) -> tuple[list[Verdict], int, float]:
     """Speak, check and write all queries. Complete parts are left unchanged.
 
@@ -260,7 +260,7 @@ def _gate_summary(
 
 
 def _replies(
-    out: Path, asked: Sequence[tuple[str, str]], speech: str, with_audio: bool, again: bool, jobs: int, tell: Tell
+    out: Path, asked: Sequence[tuple[str, str]], speech: str, with_audio: bool, again: bool, jobs: int, tell: Progress
 ) -> tuple[dict[tuple[str, str], Reply], int]:
     """Return the speech tokens of every reply, and how many replies were spoken now.
 

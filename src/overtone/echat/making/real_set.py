@@ -17,10 +17,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from overtone import audio
-from overtone.build.distractors import random_of
 from overtone.build.licence import Ingredient, derive
 from overtone.build.manifest import FILE, write_json
 from overtone.build.script import SET_LICENCE
+from overtone.build.tract import random_of
 from overtone.echat.data import containers
 from overtone.echat.data.exchange_records import Record
 from overtone.echat.data.labels import VOCAL, Labels

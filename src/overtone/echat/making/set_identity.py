@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from overtone.build.pool import Tell
+from overtone.build.pool import Progress
 from overtone.echat.making import evaluation_overlap, packs, texts, wordnet_examples
 from overtone.echat.making.clip_plan import ENGINE
 from overtone.echat.making.compose import PARTS, Exchange, compose, sizes_for
@@ -117,7 +117,7 @@ def exchanges(
     only: tuple[str, ...],
     gates: bool,
     start: Path | None,
-    tell: Tell,
+    tell: Progress,
 ) -> tuple[Head, list[Exchange]]:
     """Return the exchanges of a set: those in `out` or `start`, or newly composed ones.
 

@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from overtone.build.pool import Tell, spread
+from overtone.build.pool import Progress, spread
 from overtone.build.recipes import VERSION as RECIPES
 from overtone.echat.making.clip_plan import clip_of
 from overtone.echat.making.compose import HEARD, PARTS, Exchange
@@ -104,7 +104,7 @@ class _Task(Struct, frozen=True):
 
 
 def speak(
-    out: Path, bundles: Sequence[Sequence[Exchange]], seed: int, gates: bool, jobs: int, tell: Tell
+    out: Path, bundles: Sequence[Sequence[Exchange]], seed: int, gates: bool, jobs: int, tell: Progress
 ) -> tuple[list[Verdict], SpokenClips, int]:
     """Speak all queries and, with gates, check them. Chunks of an earlier build are reused.
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from overtone import audio
 from overtone.build.licence import Ingredient, derive
 from overtone.build.manifest import write_json
-from overtone.build.pool import Tell
+from overtone.build.pool import Progress
 from overtone.build.recipes import VERSION as RECIPES
 from overtone.build.script import SET_LICENCE
 from overtone.build.voices.espeak import LICENCE as VOICE_LICENCE
@@ -132,7 +132,7 @@ def write_sounds(
     of: packs.Inputs,
     store: Store,
     outputs: Outputs,
-    tell: Tell,
+    tell: Progress,
 ) -> None:
     """Write the clips of some parts as audio files and packs. `names` identifies the audio of each part."""
     total, done = sum(map(len, parts.values())), 0
