@@ -30,7 +30,7 @@ from overtone.build.voices import (
     cast,
     held_out,
 )
-from overtone.build.voices.espeak import parts
+from overtone.build.voices.espeak import split_voice
 from overtone.build.voices.instructions import INSTRUCTIONS, PLAIN, instructions
 from overtone.build.voices.recordings import Recordings
 from overtone.cues import CUES
@@ -81,7 +81,7 @@ def test_the_default_cast_has_four_speakers_or_more_of_each_sex_in_distinct_voic
     speakers = cast(DEFAULT).speakers()
     assert min(Counter(s.sex for s in speakers).values()) >= 4
     for sex in ("male", "female"):
-        variants = Counter(parts(s.name)[0].partition("+")[2] for s in speakers if s.sex == sex)
+        variants = Counter(split_voice(s.name)[0].partition("+")[2] for s in speakers if s.sex == sex)
         assert max(variants.values()) <= 2
     assert len({(s.engine, s.name) for s in speakers}) == len(speakers)
 
@@ -139,7 +139,7 @@ def test_several_voices_join_into_one_cast_and_a_lone_one_has_no_control() -> No
 
 @embedded
 def test_the_voices_held_out_are_those_heard_in_the_default_set() -> None:
-    assert held_out() == {parts(name)[0] for name in (*(s.name for s in cast().speakers()), REPLY_VOICE)}
+    assert held_out() == {split_voice(name)[0] for name in (*(s.name for s in cast().speakers()), REPLY_VOICE)}
 
 
 # ── the embedded engine ─────────────────────────────────────────────────────────────────────────────────────────────

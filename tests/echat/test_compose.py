@@ -8,7 +8,7 @@ import pytest
 
 from overtone.build.recipes import manners
 from overtone.build.voices import held_out
-from overtone.build.voices.espeak import parts as voice_parts
+from overtone.build.voices.espeak import split_voice
 from overtone.echat.data.labels import CUE_OF_LABEL, REPLY
 from overtone.echat.making import clip_plan, compose, texts
 from overtone.echat.making.clip_plan import Clip, clip_of
@@ -96,7 +96,7 @@ def test_no_speaker_and_no_query_and_no_sound_is_in_train_and_in_a_test(
 
 def test_who_is_trained_on_speaks_in_no_benchmark() -> None:
     trained = {
-        voice_parts(name)[0]
+        split_voice(name)[0]
         for people in (clip_plan.TRAIN, clip_plan.DEV)
         for names in people.values()
         for name in names

@@ -297,7 +297,7 @@ def test_what_could_not_be_packed_leaves_nothing_in_the_way(listed: Path, tmp_pa
 
 @pytest.mark.parametrize(
     ("data", "told"),
-    [(b'{"key": "k", "deep": ' + b"[" * 100_000, "data.list line 1: not JSON"), (b"\n", "holds no record")],
+    [(b'{"key": "k", "deep": ' + b"[" * 100_000, "data.list line 1: not JSON"), (b"\n", "contains no records")],
 )
 def test_the_command_tells_in_a_line_what_it_cannot_pack(
     data: bytes, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

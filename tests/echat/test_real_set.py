@@ -262,7 +262,7 @@ def test_the_command_builds_both_and_refuses_flags_of_the_other(
         (["build", "echat", "--out", str(tmp_path / "x"), "--voice", "flite"], "unrecognized arguments: --voice"),
         (["build", "echat", "--out", str(tmp_path / "x"), "--count", "0"], "at least 1"),
         (["build", "echat", "--out", str(tmp_path / "x"), "--each-turn"], "goes with --records"),
-        (["build", "echat", "--out", str(corpora), "--records", str(tmp_path)], "is there already"),
+        (["build", "echat", "--out", str(corpora), "--records", str(tmp_path)], "already exists"),
         (["build", "echat", "--out", str(tmp_path / "x"), "--pack-only", "--shards"], "made from audio files"),
         ([*on_real, "--shards"], "unrecognized arguments: --shards"),
         ([*on_real, "--no-gates"], "unrecognized arguments: --no-gates"),

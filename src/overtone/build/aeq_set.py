@@ -216,7 +216,6 @@ def _kept(v: Variation, checked: GateReport) -> tuple[Variant, ...]:
 def _whole(checked: GateReport, part: Sequence[Variation]) -> GateReport:
     """Leave out groups of recordings in which too few variants passed to compare them."""
     thin = [v.id for v in part if v.id not in checked.scripts and len(_kept(v, checked)) < _LEAST[v.setting]]
-    found = tuple(Finding(_GATE, name, "too few of its variants pass to compare them; see them above") for name in thin)
-    if not thin:
-        return checked
-    return replace(checked, findings=(*checked.findings, *found), scripts=checked.scripts | set(thin))
+    reason = "too few of its variants pass to compare them; see them above"
+    findings = (*checked.findings, *(Finding(_GATE, name, reason) for name in thin))
+    return replace(checked, findings=findings, scripts=checked.scripts | set(thin))

@@ -26,11 +26,11 @@ ORDINARY_DBFS = -26.0
 _FRAME = 0.005  # seconds between WORLD's frames
 _FLOOR, _CEIL = 60.0, 500.0
 _TREMOR_HZ = 5.5
-_QUIET_DB = -38.0  # below the loudest frame: a gap between words
-_DIP_DB = 12.0  # below the syllables on either side: room for an added pause
+_QUIET_DB = -38.0  # level of a gap between words, relative to the loudest frame
+_DIP_DB = 12.0  # depth below the neighbouring syllables at which a pause can be added
 _FADE = 0.012
-EDGE = 0.25  # seconds of silence before and after: recognisers, as people, need a moment to tune in
-_APERIODICITY_STEP = 5  # the noise in a voice changes slowly; measuring it is the costliest step
+EDGE = 0.25  # seconds of silence before and after: recognisers, like people, need a moment to tune in
+_APERIODICITY_STEP = 5  # measure every fifth frame: the noise in a voice changes slowly and is expensive to measure
 
 Array = NDArray[np.float64]
 Event = Callable[[str, int, Rng, float, float], Sound]
@@ -86,11 +86,11 @@ def _aperiodicity(x: Sound, f0: Array, at: Array, shape: tuple[int, ...]) -> Arr
     voiced = np.flatnonzero(f0 > 0)
     if voiced.size:
         some = voiced[::_APERIODICITY_STEP]
-        found = _world().d4c(x, np.ascontiguousarray(f0[some]), np.ascontiguousarray(at[some]), RATE)
+        measured = _world().d4c(x, np.ascontiguousarray(f0[some]), np.ascontiguousarray(at[some]), RATE)
         near = np.clip(np.searchsorted(some, voiced), 1, some.size - 1) if some.size > 1 else np.zeros(voiced.size, int)
         if some.size > 1:
             near = near - (voiced - some[near - 1] < some[near] - voiced)
-        out[voiced] = found[near]
+        out[voiced] = measured[near]
     return out
 
 
@@ -120,13 +120,8 @@ def deliver(
     elif recipe.breath:
         more = recipe.breath * np.linspace(0.55, 1.25, aperiodicity.shape[1])[None, :]
         aperiodicity = np.clip(aperiodicity + (1 - aperiodicity) * more, 0.001, 0.999)
-    words: Sound = _world().synthesize(
-        np.ascontiguousarray(f0),
-        np.ascontiguousarray(envelope),
-        np.ascontiguousarray(aperiodicity),
-        RATE,
-        1000 * _FRAME,
-    )
+    tracks = (np.ascontiguousarray(track) for track in (f0, envelope, aperiodicity))
+    words: Sound = _world().synthesize(*tracks, RATE, 1000 * _FRAME)
     words = words * gain(dbfs + recipe.gain) / level(words)
     return _with_events(words, recipe, rng, voiced.pitch * recipe.f0, scale, event)
 
@@ -194,12 +189,12 @@ def _room(power: Array, per_second: float) -> NDArray[np.intp]:
     depth = _smoothed(np.maximum(around - smooth - _DIP_DB, 0), np.ones(15) / 15)  # deep and long
     apart, edge = int(0.6 / _FRAME), int(0.35 / _FRAME)
     depth[:edge] = depth[-edge:] = 0
-    found: list[int] = []
-    while len(found) < wanted and depth.max() > 0:
+    frames: list[int] = []
+    while len(frames) < wanted and depth.max() > 0:
         best = int(depth.argmax())
-        found.append(best - 7 + int(smooth[max(best - 7, 0) : best + 8].argmin()))
+        frames.append(best - 7 + int(smooth[max(best - 7, 0) : best + 8].argmin()))
         depth[max(best - apart, 0) : best + apart] = 0
-    return np.array(sorted(found), np.intp)
+    return np.array(sorted(frames), np.intp)
 
 
 def _pitch(plain: Voiced, at: Array, recipe: Recipe, rng: Rng) -> Array:

@@ -54,8 +54,8 @@ def _traits(licence: str) -> frozenset[str]:
         return frozenset({"free"})
     if re.fullmatch(r"GPL-[23]\.0(-only|-or-later|\+)?", licence):
         return frozenset({"gpl"})
-    found = re.fullmatch(r"CC-BY((?:-(?:NC|SA|ND))*)-[1-4]\.\d", licence)
-    return frozenset({"by", *filter(None, found[1].lower().split("-"))}) if found else frozenset()
+    creative = re.fullmatch(r"CC-BY((?:-(?:NC|SA|ND))*)-[1-4]\.\d", licence)
+    return frozenset({"by", *filter(None, creative[1].lower().split("-"))}) if creative else frozenset()
 
 
 def _name(ingredient: Ingredient) -> str:

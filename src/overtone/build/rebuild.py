@@ -97,7 +97,7 @@ def rebuild_and_compare(
     if not groups:
         raise DataError(f"{shown(str(folder))} contains no clips of the set {shown(made.name)}; give --scripts FILE")
     tasks = [(g, made.options, tuple(j.path for j in g.jobs if j.path in known), str(tmp)) for g in groups]
-    for count, _ in enumerate(spread(_make, tasks, jobs), 1):
+    for count, _ in enumerate(spread(_render_again, tasks, jobs), 1):
         progress("scripts spoken again", count, len(tasks))
     wanted = sorted(path for _, _, paths, _ in tasks for path in paths)
     pairs = [(name, str(known[name]), str(tmp / name)) for name in wanted]
@@ -126,7 +126,7 @@ def _clips(folder: Path) -> dict[str, Path]:
     return {clip.path.removeprefix(LEFT_OUT): inside(folder, clip.path) for clip in manifest.clips}
 
 
-def _make(task: tuple[Group, Options, tuple[str, ...], str]) -> None:
+def _render_again(task: tuple[Group, Options, tuple[str, ...], str]) -> None:
     """Render some sounds of one group again. Runs in a worker process."""
     from overtone.build.delivery import RATE
     from overtone.build.manifest import write

@@ -11,7 +11,7 @@ from overtone.build.delivery import ORDINARY_DBFS, RATE
 from overtone.build.licence import Ingredient
 from overtone.build.tract import Sound
 from overtone.build.voices import REPLY_VOICE, Cast
-from overtone.build.voices.espeak import GAP, LICENCE, in_language, parts
+from overtone.build.voices.espeak import GAP, LICENCE, in_language, split_voice
 from overtone.embedded.espeak_voice import identity, speak
 
 _PACE, _PITCH, _RANGE = 165, 50, 50
@@ -56,7 +56,7 @@ def _voice(cast: Cast) -> str:
 
 def _embedded(text: str, style: str, name: str) -> Sound:
     pace, pitch, span, db = manner(style)
-    voice, size, own = parts(name)
+    voice, size, own = split_voice(name)
     pitch = max(0, min(pitch + own - _PITCH, 99))
     samples, rate = speak(text, voice=voice, rate_wpm=round(pace / size), pitch=pitch, range=span, gap=GAP)
     return audio.level(audio.resample(samples, round(rate * size), RATE), ORDINARY_DBFS + db).astype(np.float64)

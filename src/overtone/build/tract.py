@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 Sound = NDArray[np.float64]
 Rng = np.random.Generator
+Points = Sequence[tuple[float, float]]  # (Hz, dB) of a spectrum, joined by straight lines on a log frequency axis
 
 VOWELS: dict[str, tuple[float, float, float]] = {  # the first three formants of a grown man, in Hz
     "a": (730, 1090, 2440),
@@ -42,16 +43,20 @@ def gain(db: float) -> float:
     return float(10 ** (db / 20))
 
 
-def shaped(x: Sound, rate: int, points: Sequence[tuple[float, float]]) -> Sound:
-    """Filter `x` by a smooth response: (Hz, dB) points joined by straight lines on a log frequency axis."""
-    spectrum = np.fft.rfft(x)
-    hertz = np.maximum(np.fft.rfftfreq(x.size, 1 / rate), 1.0)
+def density(points: Points, size: int, rate: int) -> Sound:
+    """Return the gain at every frequency of an FFT of that size."""
+    hertz = np.maximum(np.fft.rfftfreq(size, 1 / rate), 1.0)
     db = np.interp(np.log2(hertz), np.log2([p[0] for p in points]), [p[1] for p in points])
-    out: Sound = np.fft.irfft(spectrum * 10 ** (db / 20), x.size)
+    return np.asarray(10 ** (db / 20))
+
+
+def shaped(x: Sound, rate: int, points: Points) -> Sound:
+    """Filter `x` by a smooth response given as points."""
+    out: Sound = np.fft.irfft(np.fft.rfft(x) * density(points, x.size, rate), x.size)
     return out
 
 
-def noise(n: int, rate: int, rng: Rng, points: Sequence[tuple[float, float]]) -> Sound:
+def noise(n: int, rate: int, rng: Rng, points: Points) -> Sound:
     """Return noise of the given colour at root mean square 1."""
     return unit(shaped(rng.standard_normal(n), rate, points))
 

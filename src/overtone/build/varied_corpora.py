@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -225,7 +225,8 @@ def tones(source: Path) -> list[Variation]:
     variations = [
         Variation(
             f"tone-{hashlib.sha256('/'.join(key).encode()).hexdigest()[:8]}", "tone", _slugged(home.resolve().name),
-            words[key], _plain_first(variants.values()), recorded_by=f"speaker {key[0]}",
+            words[key], tuple(sorted(variants.values(), key=lambda one: one.tone_text.casefold() != "neutral")),
+            recorded_by=f"speaker {key[0]}",
         )
         for key, variants in groups.items()
         if len(variants) >= LEAST_TONES
@@ -261,10 +262,6 @@ def _emov_db(folder: Path) -> Iterator[_Take]:
         if name and name[2] in sentences and len(place.parts) > 1:
             speaker = place.parts[0].partition("_")[0]
             yield _Take(shown(str(path)), place.as_posix(), _printed(sentences[name[2]]), name[1].lower(), speaker)
-
-
-def _plain_first(variants: Iterable[Variant]) -> tuple[Variant, ...]:
-    return tuple(sorted(variants, key=lambda variant: variant.tone_text.casefold() != "neutral"))
 
 
 def sha256(path: str) -> str:

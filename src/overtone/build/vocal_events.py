@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from overtone.build.tract import Rng, Sound, add, curve, decay, noise, pulses, ramp, shaped, throat, unit
+from overtone.build.tract import Points, Rng, Sound, add, curve, decay, noise, pulses, ramp, shaped, throat, unit
 
 Maker = Callable[[int, Rng, float, float], Sound]
 
-_OPEN = 4.0  # how much broader the resonances are while somebody breathes
+_OPEN = 4.0  # factor on the width of the resonances during breathing
 _DULL = [(80.0, -6.0), (300.0, 0.0), (900.0, -6.0), (2500.0, -16.0), (8000.0, -34.0)]
 _BURST = [(120.0, -4.0), (300.0, -4.0), (700.0, -5.0), (2200.0, 0.0), (5000.0, -2.0), (9000.0, -9.0)]
 _BRIGHT = [(150.0, -22.0), (500.0, -10.0), (1500.0, 0.0), (4000.0, -1.0), (9000.0, -8.0)]
@@ -35,11 +35,9 @@ def _fit(n: int, *hertz: float) -> Sound:
     return np.asarray(np.interp(np.linspace(0, 1, n), np.linspace(0, 1, len(hertz)), hertz))
 
 
-def _air(
-    n: int, rate: int, rng: Rng, vowels: Sequence[str], scale: float, colour: Sequence[tuple[float, float]] = ()
-) -> Sound:
+def _air(n: int, rate: int, rng: Rng, vowels: Sequence[str], scale: float, colour: Points = _AIR) -> Sound:
     """Return breath through the mouth, at root mean square 1."""
-    return unit(throat(noise(n, rate, rng, colour or _AIR), rate, vowels, scale, _OPEN))
+    return unit(throat(noise(n, rate, rng, colour), rate, vowels, scale, _OPEN))
 
 
 def cough(rate: int, rng: Rng, f0: float, scale: float) -> Sound:

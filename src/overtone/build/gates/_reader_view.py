@@ -131,11 +131,11 @@ def hashed(texts: Iterable[str]) -> Matrix:
 def vectors(texts: Sequence[str], embed: Embed | None) -> Matrix:
     """Return hashed words, preceded by the sentence embedding if `embed` is given: (texts, width)."""
     different = list(dict.fromkeys(texts))
-    found = hashed(different)
+    rows = hashed(different)
     if embed is not None:
-        found = np.hstack([np.asarray(embed(different), dtype=np.float64), 0.5 * found])
+        rows = np.hstack([np.asarray(embed(different), dtype=np.float64), 0.5 * rows])
     place = {text: i for i, text in enumerate(different)}
-    return found[[place[text] for text in texts]]
+    return rows[[place[text] for text in texts]]
 
 
 def principal(x: Matrix, rank: int) -> Matrix:

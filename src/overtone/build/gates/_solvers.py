@@ -71,23 +71,27 @@ def out_of_fold(
     """Score every option with a ridge ranker that was fitted without the option's fold. The strength of the ridge for
     one half of the folds is chosen within the other half, by the answers it gets right."""
     owner = np.repeat(fold, np.diff(start))
-    parts = [np.flatnonzero(owner == f) for f in range(FOLDS)]
-    moments = [(x[rows].T @ x[rows], x[rows].T @ y[rows]) for rows in parts]
+    rows_of = [np.flatnonzero(owner == f) for f in range(FOLDS)]
+    moments = [(x[rows].T @ x[rows], x[rows].T @ y[rows]) for rows in rows_of]
 
     def fitted(to: Sequence[int], strength: float) -> NDArray[np.float64]:
         square, cross = (np.sum([moments[f][i] for f in to], axis=0) for i in (0, 1))
         return _fit(square, cross, strength)
 
+    def gained(half: Sequence[int], strength: float) -> float:
+        """Fit to some folds of a half, and sum the targets of the options chosen in the others."""
+        judged = np.flatnonzero(np.isin(fold, half[3:]))
+        rows = np.concatenate([rows_of[f] for f in half[3:]])
+        trial = np.full(len(y), -np.inf)
+        trial[rows] = x[rows] @ fitted(half[:3], strength)
+        return float(sum(y[start[i] + int(np.argmax(trial[start[i] : start[i + 1]]))] for i in judged))
+
     scores = np.zeros(len(y))
     halves = [[f for f in range(FOLDS) if f % 2 == side] for side in (0, 1)]
     for mine, other in (halves, halves[::-1]):
-        learn, judge = other[:3], other[3:]
-        held = np.concatenate([parts[f] for f in judge])
-        asked = np.isin(fold, judge)
-        worth = [_worth(x[held] @ fitted(learn, s), y, held, start, asked) for s in STRENGTHS]
-        best = STRENGTHS[int(np.argmax(worth))]
+        best = STRENGTHS[int(np.argmax([gained(other, strength) for strength in STRENGTHS]))]
         for f in mine:
-            scores[parts[f]] = x[parts[f]] @ fitted([g for g in range(FOLDS) if g != f], best)
+            scores[rows_of[f]] = x[rows_of[f]] @ fitted([g for g in range(FOLDS) if g != f], best)
     return scores
 
 
@@ -98,19 +102,6 @@ def weights(x: Matrix, y: NDArray[np.float64], strength: float = 300.0) -> NDArr
 
 def _fit(square: Matrix, cross: NDArray[np.float64], strength: float) -> NDArray[np.float64]:
     return np.asarray(np.linalg.solve(square + strength * np.eye(len(square)), cross))
-
-
-def _worth(
-    scores: NDArray[np.float64],
-    y: NDArray[np.float64],
-    rows: NDArray[np.intp],
-    start: NDArray[np.intp],
-    mine: NDArray[np.bool_],
-) -> float:
-    """Sum the targets of the options with the highest scores, over the readings marked in `mine`."""
-    full = np.full(len(y), -np.inf)
-    full[rows] = scores
-    return float(sum(y[start[i] + int(np.argmax(full[start[i] : start[i + 1]]))] for i in np.flatnonzero(mine)))
 
 
 def by_counts(

@@ -10,9 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from overtone.build.tract import VOWELS, Rng, Sound, add, decay, gain, ramp, unit
-
-Points = Sequence[tuple[float, float]]  # (Hz, dB) of a spectrum's density; straight lines between, on a log axis
+from overtone.build.tract import VOWELS, Points, Rng, Sound, add, decay, density, gain, ramp, unit
 
 _SIZE, _HOP = 512, 256  # of the filter that makes vowels
 _TABLE = 2048
@@ -29,13 +27,6 @@ def fast_size(n: int) -> int:
             size *= 2
         best = min(best, size)
     return best
-
-
-def density(points: Points, size: int, rate: int) -> Sound:
-    """Return the gain at every frequency of an FFT of that size."""
-    hertz = np.maximum(np.fft.rfftfreq(size, 1 / rate), 1.0)
-    db = np.interp(np.log2(hertz), np.log2([p[0] for p in points]), [p[1] for p in points])
-    return np.asarray(10 ** (db / 20))
 
 
 def noise(n: int, rate: int, rng: Rng, points: Points) -> Sound:

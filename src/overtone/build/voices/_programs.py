@@ -34,12 +34,7 @@ def plain_ascii(words: str) -> str:
 
 
 def run_program(
-    command: Sequence[str],
-    *,
-    who: str,
-    feed: str | None = None,
-    timeout: float = TIMEOUT,
-    fine: tuple[int, ...] = (0,),
+    command: Sequence[str], *, who: str, feed: str | None = None, timeout: float = TIMEOUT, fine: tuple[int, ...] = (0,)
 ) -> tuple[str, str]:
     """Run a program and return its stdout and stderr. Raises VoiceError if its exit status is not in `fine` or it takes
     too long."""

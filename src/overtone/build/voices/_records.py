@@ -51,23 +51,18 @@ class Engine(Protocol):
 
     def speakers(self) -> tuple[Speaker, ...]:
         """Return all speakers."""
-        ...
 
     def speakers_of(self, script_id: str) -> tuple[Speaker, ...]:
         """Return the speakers of this script: all of them, or for recordings those who recorded it."""
-        ...
 
     def identity(self) -> str:
         """Return engine and version, for hashes and the manifest."""
-        ...
 
     def speak(self, words: str, speaker: Speaker, how: How, *, pace: int = PACE) -> tuple[Samples, int]:
         """Return the words as mono float32 samples, and their rate."""
-        ...
 
     def speak_reply(self, text: str, style: str, file: str) -> tuple[Samples, int] | None:
         """Return a reference reply in a style described in words; None leaves it to the embedded voice."""
-        ...
 
 
 class Synthesiser:

@@ -37,14 +37,14 @@ class Espeak(Synthesiser):
         given = options(spec, dict.fromkeys(SEXES, str))
         self._speakers = cast_of(spec, named(spec, given, CHOSEN))
         for speaker in self._speakers:
-            check(parts(speaker.name)[0])
-        self.languages = frozenset(_language(parts(speaker.name)[0]) for speaker in self._speakers)
+            check(split_voice(speaker.name)[0])
+        self.languages = frozenset(_language(split_voice(speaker.name)[0]) for speaker in self._speakers)
 
     def identity(self) -> str:
         return identity()
 
     def speak(self, words: str, speaker: Speaker, how: How, *, pace: int = PACE) -> tuple[Samples, int]:
-        voice, size, pitch = parts(speaker.name)
+        voice, size, pitch = split_voice(speaker.name)
         samples, rate = speak(words, voice=voice, rate_wpm=round(pace / size), pitch=pitch, gap=GAP)
         return samples, round(rate * size)  # played faster, pitch and resonances rise together
 
@@ -72,7 +72,7 @@ def _language(voice: str) -> str:
     return _OWN_NAMES.get(own, own)
 
 
-def parts(name: str) -> tuple[str, float, int]:
+def split_voice(name: str) -> tuple[str, float, int]:
     """Split a voice's name into espeak-ng's own name, its size and its pitch."""
     head, caret, pitch = name.partition("^")
     if caret and not re.fullmatch(r"\d\d?", pitch):

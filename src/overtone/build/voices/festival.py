@@ -16,10 +16,7 @@ from overtone.errors import MissingExtra, UsageError
 from overtone.spec import Spec, suggest
 
 PACKAGES = "festival festvox-kallpc16k festvox-kdlpc16k festvox-us-slt-hts"
-CHOSEN: dict[Sex, tuple[str, ...]] = {
-    "male": ("kal", "ked"),
-    "female": ("slt", "slt@0.94", "slt@1.08"),
-}
+CHOSEN: dict[Sex, tuple[str, ...]] = {"male": ("kal", "ked"), "female": ("slt", "slt@0.94", "slt@1.08")}
 _FULL = {"kal": "kal_diphone", "ked": "ked_diphone", "slt": "cmu_us_slt_arctic_hts"}
 _PACKAGE = {"kal_diphone": "festvox-kallpc16k", "ked_diphone": "festvox-kdlpc16k"}
 _PACKAGE["cmu_us_slt_arctic_hts"] = "festvox-us-slt-hts"

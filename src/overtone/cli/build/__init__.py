@@ -1,4 +1,4 @@
-"""Turn scripts into a benchmark: clips in any voice, their questions, every gate passed, a manifest of the making."""
+"""Turn scripts into a benchmark: clips in any voice, questions, gates and a manifest."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         ("echat-eval", echat_eval, "queries with all their labels in one recording, for EChat-eval's questions"),
         ("echat", echat, "spoken exchanges to train a model on"),
         ("echat-real", echat_real, "the same records from corpora of recordings that you have"),
-        ("review", review, "sheets for reviewers of scripts, and what the completed sheets add up to"),
-        ("FILE", scripts, "scripts of your own, a .jsonl or .toml file"),
+        ("review", review, "sheets for reviewers of scripts, and a summary of the completed sheets"),
+        ("FILE", scripts, "your own scripts, a .jsonl or .toml file"),
     ):
         made = sets.add_parser(
             name,

@@ -29,10 +29,10 @@ def positive(text: str) -> int:
 
 def names(text: str) -> tuple[str, ...]:
     """Read names separated by commas; there must be one."""
-    found = tuple(filter(None, (name.strip() for name in text.split(","))))
-    if not found:
+    given = tuple(filter(None, (name.strip() for name in text.split(","))))
+    if not given:
         raise argparse.ArgumentTypeError("name at least one")
-    return found
+    return given
 
 
 def add_out(parser: argparse.ArgumentParser) -> None:
@@ -96,9 +96,9 @@ def print_rest(built: Built, args: argparse.Namespace) -> None:
     if args.sounds:
         from overtone.build.render import library
 
-        found = library(args.sounds)
-        if found is not None and (missing := found.missing()):
-            print(f"synthesised, since {shown(args.sounds)} has none: {', '.join(missing)}")
+        sounds = library(args.sounds)
+        if sounds is not None and (missing := sounds.missing()):
+            print(f"synthesised, because {shown(args.sounds)} has no such sounds: {', '.join(missing)}")
     if built.verdict.conflicts:
         print("licence: none; " + "; ".join(map(shown, built.verdict.conflicts)))
     else:

@@ -80,7 +80,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _pack(args: argparse.Namespace) -> int:
-    """Records that lie elsewhere, in any container, as training reads them."""
+    """Convert existing records, in any container, to packs that training reads."""
     from overtone.echat.data import containers
     from overtone.echat.data.exchange_records import prefixes
 
@@ -90,11 +90,11 @@ def _pack(args: argparse.Namespace) -> int:
             raise UsageError(f"--{flag.replace('_', '-')} is for building; leave it out with --records")
     out: Path = args.out
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UsageError(f"{shown(str(out))} is there already; give another --out")
+        raise UsageError(f"{shown(str(out))} already exists; give another --out")
     records = containers.read(args.records)
     first = next(records, None)  # before anything is written
     if first is None:
-        raise DataError(f"{shown(str(args.records))}: holds no record; give a list or a folder that does")
+        raise DataError(f"{shown(str(args.records))}: contains no records; give a list or a folder that does")
     every = chain([first], records)
     count = containers.pack((r for record in every for r in (prefixes(record) if args.each_turn else [record])), out)
     print(f"{count} records")
@@ -105,24 +105,24 @@ def _pack(args: argparse.Namespace) -> int:
 def _print(built: Built, out: Path, pack: str) -> None:
     for part, count in built.parts.items():
         print(f"{part:<7} {count:>6} records")
-    told = built.gates
-    print(f"evaluation sets: {told['evaluation sets']['dropped']} texts dropped")
-    if told["ran"]:
-        for gate, row in told["gates"].items():
+    report = built.gates
+    print(f"evaluation sets: {report['evaluation sets']['dropped']} texts dropped")
+    if report["ran"]:
+        for gate, row in report["gates"].items():
             print(f"gate {gate:<16} {row['checked']:>6} checked, {row['failed']:>4} failed")
         if built.recalled:
-            print(f"{built.recalled} verdicts were known and not asked for again (--hear-again does)")
-        print(f"{told['left_out']} queries left out, {told['spoken_again']} spoken again by the next speaker")
-        for finding in told["findings"][:_SHOWN]:
+            print(f"{built.recalled} stored verdicts were reused (--hear-again repeats the checks)")
+        print(f"{report['left_out']} queries left out, {report['spoken_again']} spoken again by the next speaker")
+        for finding in report["findings"][:_SHOWN]:
             print(f"  {finding['query']}: {shown(finding['reason'])}")
-        if len(told["findings"]) > _SHOWN:
-            print(f"  and {len(told['findings']) - _SHOWN} more in {shown(str(out / 'gates.json'))}")
+        if len(report["findings"]) > _SHOWN:
+            print(f"  and {len(report['findings']) - _SHOWN} more in {shown(str(out / 'gates.json'))}")
     else:
         print("no gate was run")
     for warning in built.warnings:
         print(f"note: {shown(warning)}")
     if built.clips:
-        print(f"{built.clips} clips in {built.making_seconds:.0f} s: {built.speed:.1f} a second")
+        print(f"{built.clips} clips in {built.making_seconds:.0f} s: {built.speed:.1f} per second")
     if built.replies:
         print(f"{built.replies} replies and sentences spoken")
     if pack:
@@ -133,6 +133,6 @@ def _print(built: Built, out: Path, pack: str) -> None:
         if packs:
             print(f"Next: overtone train echat --preset mini {' '.join(packs)} --out RUN")
         else:
-            print("None of these parts is to learn from; the same command with --only train adds one that is")
+            print("None of these parts is for training; run the same command with --only train to add one")
     else:
-        print(f"Training reads packs; for one: the same command with --pack {shown(str(out / 'pack'))}")
+        print(f"Training reads packs; run the same command with --pack {shown(str(out / 'pack'))} to write them")

@@ -40,19 +40,19 @@ def main(args: argparse.Namespace) -> int:
     if args.round is not None:
         sheets = review.sheet(scripts, args.round, list(args.reviewers))
         if existing := [name for name in sheets if (folder / name).exists()]:
-            raise UsageError(f"{shown(str(folder / existing[0]))} exists; complete that one, or move it away")
+            raise UsageError(f"{shown(str(folder / existing[0]))} already exists; complete it, or move it away")
         for name, data in sheets.items():
             write(folder / name, data)
             print(f"{shown(str(folder / name))}: {len(scripts)} scripts; fill in the columns verdict and note")
         print(f"verdict is {', '.join(review.VERDICTS)}; then: overtone build review {shown(args.scripts)}")
         return EXIT_OK
     if not folder.is_dir():
-        raise UsageError(f"no sheets in {shown(str(folder))}; begin with --round 1 --reviewers NAME,NAME")
+        raise UsageError(f"no sheets in {shown(str(folder))}; start with --round 1 --reviewers NAME,NAME")
     decision = review.decide(scripts, review.read_reviews(folder))
     print("\n".join(map(shown_lines, review.summary(decision))))
     missing = review.missing(scripts, folder)
     for line in missing[:SHOWN]:
-        print(f"lacking: {shown(line)}")
+        print(f"missing: {shown(line)}")
     if len(missing) > SHOWN:
-        print(f"lacking: and {len(missing) - SHOWN} more")
+        print(f"missing: and {len(missing) - SHOWN} more")
     return EXIT_OK

@@ -24,7 +24,7 @@ from overtone import audio
 from overtone.build import delivery
 from overtone.build.recipes import Recipe, recipe_of
 from overtone.build.voices import REPLY_VOICE
-from overtone.build.voices.espeak import GAP, parts
+from overtone.build.voices.espeak import GAP, split_voice
 from overtone.echat.data import labels
 from overtone.echat.speech import RATE, checked_sound, checked_tokens
 from overtone.embedded import require
@@ -112,7 +112,7 @@ def say(text: str, emotion: str = "neutral") -> tuple[Floats, int]:
 
 def plain_speech(text: str) -> delivery.Voiced:
     """Speak a text without an emotion, and return WORLD's analysis. Raises UsageError if there is nothing to say."""
-    voice, size, pitch = parts(VOICE)
+    voice, size, pitch = split_voice(VOICE)
     samples, rate = speak(text, voice=voice, rate_wpm=round(PACE / size), pitch=pitch, gap=GAP)
     if not samples.size:
         raise UsageError(f"nothing to say in {text!r}")
