@@ -70,7 +70,7 @@ def build(
         raise UsageError("--clips needs --meld: these are MELD's recordings; add --meld DIR")
     for setting in only:
         if setting not in SETTINGS:
-            raise UsageError(f"no setting {setting!r}{suggest(setting, SETTINGS)}; there is: {', '.join(SETTINGS)}")
+            raise UsageError(f"no setting {setting!r}{suggest(setting, SETTINGS)}; known: {', '.join(SETTINGS)}")
     theirs = meld is not None or tones is not None
     if theirs:
         variations = varied_corpora.meld(meld, clips) if meld else []

@@ -102,7 +102,7 @@ def _problem(group: Group) -> str:
             return "in a tone group the context is given once, before the variants"
         if group.setting == "tone" and variant.tone not in (NEUTRAL, *TONES):
             known = ", ".join((NEUTRAL, *TONES))
-            return f"no tone {shown(variant.tone)!r}{suggest(variant.tone, TONES)}; there is: {known}"
+            return f"no tone {shown(variant.tone)!r}{suggest(variant.tone, TONES)}; known: {known}"
     least, most = VARIANTS[group.setting]
     if not least <= len(group.variant) <= most:
         return f"{len(group.variant)} variants; a {group.setting} group has {least} to {most}"

@@ -106,7 +106,7 @@ def _chosen(collection: Collection, only: Sequence[str], per_cue: int | None) ->
     cues = list(dict.fromkeys(s.cue for s in (*collection.scripts, *collection.conflicts)))
     for slug in only:
         if slug not in cues:
-            raise UsageError(f"no script for the cue {slug!r}{suggest(slug, cues)}; there are: {', '.join(cues)}")
+            raise UsageError(f"no script for the cue {slug!r}{suggest(slug, cues)}; known: {', '.join(cues)}")
 
     def part(scripts: tuple[Script, ...]) -> tuple[Script, ...]:
         return tuple(first_of_each([s for s in scripts if not only or s.cue in only], lambda s: s.cue, per_cue))

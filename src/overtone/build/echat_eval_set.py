@@ -60,7 +60,7 @@ def build(
     options = options or Options()
     for category in only:
         if category not in CATEGORIES:
-            known = f"there is: {', '.join(CATEGORIES)}"
+            known = f"known: {', '.join(CATEGORIES)}"
             raise UsageError(f"no category {category!r}{suggest(category, CATEGORIES)}; {known}")
     queries = echat_texts.read()
     part = [q for q in first_of_each(queries, lambda q: q.category, per_category) if not only or q.category in only]

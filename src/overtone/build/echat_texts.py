@@ -165,13 +165,13 @@ def _problem(query: Query, category: str) -> str:
     if not re.fullmatch(r"[a-z]{1,40}", query.topic):
         return f"a topic is one word of small letters, not {shown(query.topic)!r}"
     if query.voice not in ROLES:
-        return f"no voice {shown(query.voice)!r}; there is: {', '.join(ROLES)}"
+        return f"no voice {shown(query.voice)!r}; known: {', '.join(ROLES)}"
     for text in (query.words, *(said.reply for said in query.said)):
         if unspeakable(text):
             return f"its words and replies must be 1 to {LONGEST} printable characters on one line"
     for said in query.said:
         if said.event and said.event not in EVENTS:
-            return f"no event {shown(said.event)!r}; there is: {', '.join(EVENTS)}"
+            return f"no event {shown(said.event)!r}; known: {', '.join(EVENTS)}"
         kinds = tuple(said.labels)
         if kinds != (category,) and not (category == "multi" and len(kinds) in (2, 3)):
             given = ", ".join(kinds) or "none"

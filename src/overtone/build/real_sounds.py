@@ -30,7 +30,7 @@ LAYOUTS = """known layouts:
   labelled    labels.csv with file and category, and if you like licence
   by cue      one folder per sound: rain/, cough/, music/sad/ …"""
 
-LABELS: dict[str, str] = {  # our scene or vocal event → what the collections call it, lower case, `_` between words
+LABELS: dict[str, str] = {  # our scene or vocal event → its names in the collections, in lower case with `_`
     "wind": "wind wind_noise rustling_leaves",
     "thunder": "thunder thunderstorm",
     "rain": "rain raindrop rain_on_surface raining",
@@ -58,7 +58,7 @@ LABELS: dict[str, str] = {  # our scene or vocal event → what the collections 
     "gasp": "gasp gasping",
     "sniff": "sniff sniffing",
 }
-CAPTIONS: dict[str, str] = {  # what an AudioCaps caption says when the sound is there
+CAPTIONS: dict[str, str] = {  # our scene or vocal event → pattern of AudioCaps captions that describe it
     "wind": r"\bwind\b.*\bblow|\bwind is blowing|\bgust",
     "thunder": r"\bthunder",
     "rain": r"\brain(s|ing|fall)?\b",

@@ -24,14 +24,14 @@ class Room:
 
     seconds: float
     size: tuple[float, float, float]  # metres; each room drawn is a little larger or smaller
-    wall: float  # share of the pressure that a wall throws back
+    wall: float  # share of the pressure that a wall reflects
     away: float  # metres from mouth to microphone
     tail_db: float  # energy of the tail against that of the voice itself
-    slope: float  # how much longer low tones live: decay time goes as frequency to the power of minus this
+    slope: float  # how much longer low tones last: decay time ∝ frequency^-slope
 
 
 ROOMS: dict[str, Room | None] = {
-    "booth": None,  # nothing comes back
+    "booth": None,  # no reflections
     "small": Room(0.35, (3.2, 2.6, 2.4), 0.75, 0.6, -7.0, 0.10),
     "hall": Room(1.8, (22.0, 15.0, 8.0), 0.85, 2.5, -3.0, 0.18),
     "street": Room(0.8, (18.0, 60.0, 30.0), 0.55, 0.8, -16.0, 0.25),  # walls far apart, the sky open
@@ -42,7 +42,7 @@ ROOMS: dict[str, Room | None] = {
 def check(kind: str) -> None:
     """Raise UsageError if there is no such kind of room."""
     if kind not in ROOMS:
-        raise UsageError(f"no room {kind!r}{suggest(kind, ROOMS)}; there are: {', '.join(ROOMS)}")
+        raise UsageError(f"no room {kind!r}{suggest(kind, ROOMS)}; known: {', '.join(ROOMS)}")
 
 
 def respond(x: Sound, rate: int, rng: Rng, kind: str) -> Sound:
@@ -81,7 +81,7 @@ def _echoes(room: Room, rate: int, rng: Rng) -> Sound:
     direct = far[bounces == 0][0]
     late = (far - direct) / _SPEED
     loud = direct / far * room.wall**bounces
-    # An echo stronger than the room's decay allows would prolong it: walls swallow more than pressure alone.
+    # An echo stronger than the room's decay allows would prolong it: walls absorb more than the pressure shows.
     loud = np.where(bounces == 0, 1.0, np.minimum(loud, 10 ** (-3 * late / room.seconds)))
     at = np.rint(late * rate).astype(np.int64)
     keep = (bounces <= 3) & (late < 0.5 * room.seconds)

@@ -172,7 +172,7 @@ def first_of_each(items: Iterable[Item], key: Callable[[Item], str], most: int |
 def read_set(name: str) -> tuple[Script, ...]:
     """Read the scripts of a set by name: all its files, ordered by name."""
     if name not in sets():
-        raise DataError(f"no script set {name!r}{suggest(name, sets())}; there is: {', '.join(sets())}")
+        raise DataError(f"no script set {name!r}{suggest(name, sets())}; known: {', '.join(sets())}")
     return read_scripts(*sorted((HERE / name).glob("*.toml")))
 
 
@@ -193,7 +193,7 @@ def read_collection(named: str, licence: str = "unknown") -> Collection:
     path = Path(named)
     if path.suffix not in (".toml", ".jsonl"):
         raise DataError(
-            f"no script set {named!r}{suggest(named, sets())}; there is: {', '.join(sets())}; "
+            f"no script set {named!r}{suggest(named, sets())}; known: {', '.join(sets())}; "
             "or give your own scripts as a file that ends in .jsonl or .toml"
         )
     scripts, dialogues = read_files(path)
@@ -273,7 +273,7 @@ def _name_problem(one: Script | Dialogue, seen: set[str]) -> str:
     if one.language and (problem := tag_problem(one.language)):
         return f"language: {shown(problem)}"
     if one.voice not in ROLES:
-        return f"no voice {shown(one.voice)!r}{suggest(one.voice, ROLES)}; there is: {', '.join(ROLES)}"
+        return f"no voice {shown(one.voice)!r}{suggest(one.voice, ROLES)}; known: {', '.join(ROLES)}"
     return ""
 
 

@@ -92,7 +92,7 @@ def meld(folder: Path, clips: Path | None = None) -> list[Variation]:
     holds its recordings as dia<D>_utt<U>.wav; with it, only utterances that have a recording are returned."""
     tables = sorted(folder.glob("*.csv")) if folder.is_dir() else []
     if not tables:
-        raise UsageError(f"{shown(str(folder))}: holds no table of MELD; give the folder with train_sent_emo.csv")
+        raise UsageError(f"{shown(str(folder))}: contains no table of MELD; give the folder with train_sent_emo.csv")
     occurrences: dict[str, list[tuple[_Line, tuple[_Line, ...]]]] = {}
     for dialogue in _dialogues(tables):
         for place, line in enumerate(dialogue):

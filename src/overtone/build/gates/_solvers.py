@@ -132,7 +132,7 @@ def by_counts(
     scores = np.zeros(len(y))
     for side in (0, 1):
         other = [f for f in range(FOLDS) if f % 2 != side]
-        gained: dict[str, float] = defaultdict(float)  # category → by going with the counts rather than against them
+        gained: dict[str, float] = defaultdict(float)  # category → gain from following the counts
         for at in np.flatnonzero(np.isin(fold, other)).tolist():
             values = scored(at, [f for f in other if f != fold[at]])
             own = y[start[at] : start[at + 1]]

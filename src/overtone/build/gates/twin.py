@@ -20,11 +20,11 @@ RATE = 16_000
 FLOOR_DB = -60.0
 _SIZE, _HOP = 512, 320  # 32 ms windows every 20 ms
 _EDGES = tuple(200.0 * 2 ** (k / 3) for k in range(16))  # third octaves from 200 Hz to 6.4 kHz
-_ADDED = 9  # frames (180 ms) of the clip on the same few of the twin's: something was put in, no word drawn out
-_STEP = 1.5  # what it costs, in RMS dB of a frame, to move in one of the two only
-_SHORT = 96  # 6 ms: too short a window to see single harmonics, so that another pitch is not another timbre
+_ADDED = 9  # this many frames (180 ms) aligned with one or two of the twin are an insertion, not a longer word
+_STEP = 1.5  # cost of a step in only one of the two, in RMS dB of a frame
+_SHORT = 96  # 6 ms: this window cannot resolve single harmonics, so that another pitch is not another timbre
 _FILTERS, _LOW, _HIGH = 24, 600.0, 7000.0
-_LOUD_DB = 25.0  # under the loud frames: what is compared of the voice
+_LOUD_DB = 25.0  # only frames at most this far below the loud ones are compared
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -33,13 +33,13 @@ Index = NDArray[np.intp]
 class Pair(Struct, frozen=True):
     """How a clip differs from its neutral twin. Levels are in dB; None means that it could not be measured."""
 
-    formants: float  # the factor on the resonances that the recipe announces and `voice_db` takes out
-    gain_db: float | None  # of the twin's voice inside the clip, where it is there sample for sample
-    snr_db: float | None  # that voice against all the rest of the clip
+    formants: float  # the recipe's factor on the resonances, which `voice_db` compensates
+    gain_db: float | None  # gain of the twin's voice in the clip, if the clip contains it sample for sample
+    snr_db: float | None  # that voice relative to the rest of the clip
     over: float | None  # share of 20 ms frames in which the rest is louder than the voice
-    events_db: float  # sound added between, before and after the words, against the words; -60 for none
-    events_seconds: float  # how much was added that is not silent
-    voice_db: float | None  # median distance of the spectra of frames on each other, level and slope taken out
+    events_db: float  # level of sound added before, between and after the words, relative to them; -60 for none
+    events_seconds: float  # duration of added sound that is not silent
+    voice_db: float | None  # median distance between the spectra of aligned frames, without level and slope
 
 
 def compare(clip: Samples, twin: Samples, rate: int, twin_rate: int, formants: float = 1.0) -> Pair:
@@ -125,7 +125,7 @@ def align(a: Array, b: Array) -> tuple[Index, Index]:
 def _added(i: Index, j: Index, n: int) -> NDArray[np.bool_]:
     """Mark the clip's frames that the twin lacks: long stretches in which the path hardly moves in the twin."""
     at = np.zeros(n)
-    at[i] = j  # the last frame of the twin that a frame of the clip is laid on
+    at[i] = j  # the last frame of the twin that is aligned with each frame of the clip
     added = np.zeros(n, bool)
     for k in range(n - _ADDED + 1):
         if at[k + _ADDED - 1] - at[k] <= 1:

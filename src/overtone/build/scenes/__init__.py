@@ -33,7 +33,7 @@ def scene(slug: str, n: int, rate: int, rng: Rng, manner: str = "") -> Sound:
     """Return `n` samples of the scene named by an environment cue's slug, at root mean square 1. `manner` is the mood
     of music, one of MOODS; the other scenes have none. The same generator state gives the same sound."""
     if slug not in SCENES:
-        raise UsageError(f"no scene {slug!r}{suggest(slug, SCENES)}; there are: {', '.join(SCENES)}")
+        raise UsageError(f"no scene {slug!r}{suggest(slug, SCENES)}; known: {', '.join(SCENES)}")
     if manner and slug != "music":
         raise UsageError(f"the scene {slug!r} has no manner {manner!r}; only music comes in moods")
     made = music(n, rate, rng, manner) if slug == "music" else SCENES[slug](n, rate, rng)

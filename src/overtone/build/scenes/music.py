@@ -29,7 +29,7 @@ class Mood:
     scale: tuple[int, ...]
     chords: tuple[tuple[int, ...], ...]  # progressions, the root's degree for each bar of four beats
     rhythm: tuple[tuple[float, ...], ...]  # lengths of the tune's notes in beats, bar by bar; negative: a rest
-    key: int  # MIDI note around which the tune lies
+    key: int  # MIDI note around which the tune moves
     leap: float  # how far the tune jumps, in steps of the scale
     drift: float  # steps that the tune climbs (or sinks) over a bar
     tune: tuple[float, ...]  # strength of the tune's harmonics
@@ -72,7 +72,7 @@ def music(n: int, rate: int, rng: Rng, manner: str = "") -> Sound:
     """Return a small band in one of the moods of MOODS (default: the first)."""
     name = manner or next(iter(MOODS))
     if name not in MOODS:
-        raise UsageError(f"no mood of music {name!r}{suggest(name, MOODS)}; there are: {', '.join(MOODS)}")
+        raise UsageError(f"no mood of music {name!r}{suggest(name, MOODS)}; known: {', '.join(MOODS)}")
     mood = MOODS[name]
     beat = 60 / rng.uniform(*mood.bpm)
     key = mood.key + int(rng.integers(-3, 4))

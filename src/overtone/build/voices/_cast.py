@@ -45,7 +45,7 @@ class Cast:
     def of(self, role: str, script_id: str, take: int = 0) -> Speaker:
         """Return the speaker of a script. Its role sets the sex, its id the speaker; another take uses the next one."""
         if role not in ROLES:
-            raise UsageError(f"no voice {role!r}{suggest(role, ROLES)}; there are: {', '.join(ROLES)}")
+            raise UsageError(f"no voice {role!r}{suggest(role, ROLES)}; known: {', '.join(ROLES)}")
         return self._drawn(ROLES[role], script_id, take)
 
     def turn(self, place: int, script_id: str, take: int = 0) -> Speaker:

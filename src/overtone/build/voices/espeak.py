@@ -18,7 +18,7 @@ from overtone.errors import UsageError
 from overtone.languages import primary
 from overtone.spec import Spec, parse_spec
 
-LICENCE = "CC0-1.0"  # of its speech, in which nobody but the author of the words has rights
+LICENCE = "CC0-1.0"  # of its speech, in which only the author of the words has rights
 CHOSEN: dict[Sex, tuple[str, ...]] = {
     "male": ("en-us+Mike", "en-us+sandro", "en-us+m7", "en-us+Mike@1.08^65", "en-us+rob@1.04^65"),
     "female": ("en-us+f2^35", "en-us+f5", "en-us+f3", "en-us+f2@1.06", "en-us+f5@1.08"),
