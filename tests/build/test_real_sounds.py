@@ -212,10 +212,10 @@ def test_what_is_no_collection_is_refused_with_the_layouts_that_are_known(tmp_pa
     with pytest.raises(DataError, match=r"is empty(.|\n)*FSD50K"):
         Library(tmp_path)
     _tone(tmp_path / "holiday/a.wav")
-    with pytest.raises(DataError, match=r"not a collection(.|\n)*ESC-50"):
+    with pytest.raises(DataError, match=r"not a supported collection(.|\n)*ESC-50"):
         Library(tmp_path)
     _table(tmp_path / "labels.csv", {"file": "gone.wav", "category": "rain"})
-    with pytest.raises(DataError, match="none of its sounds"):
+    with pytest.raises(DataError, match="no usable sound exists"):
         Library(tmp_path)
     _table(tmp_path / "labels.csv", {"name": "a", "kind": "rain"})
     with pytest.raises(DataError, match="columns file and category"):

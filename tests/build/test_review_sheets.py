@@ -150,7 +150,7 @@ def test_agreement_is_measured_by_round_and_says_who_disagrees_where(few: tuple[
     assert decision.rounds[0].disputed == {}
     assert decision.rounds[1].disputed[few[0].id] == {"anna": "accept", "ben": "reject"}
     text = "\n".join(summary(decision))
-    assert "round 1: 2 readers (anna, ben)" in text
+    assert "round 1: 2 reviewers (anna, ben)" in text
     assert "α 1.00" in text
     assert f"{few[0].id}: anna accept, ben reject" in text
 
@@ -180,7 +180,7 @@ def test_reviewers_must_be_named_once_and_rounds_are_three(few: tuple[Script, ..
     for names in ([], ["anna", "anna"], ["", "ben"]):
         with pytest.raises(UsageError, match="--reviewers"):
             sheet(few, 1, names)
-    with pytest.raises(UsageError, match="3 rounds"):
+    with pytest.raises(UsageError, match="--round must be 1 to 3"):
         sheet(few, 4, ["anna"])
 
 

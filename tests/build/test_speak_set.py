@@ -116,7 +116,7 @@ def test_a_full_disk_is_told_and_the_build_goes_on_from_there(tmp_path: Path, mo
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_bytes", full)
-        with pytest.raises(DataError, match="No space left on device; what was finished is kept"):
+        with pytest.raises(DataError, match="No space left on device; free some space"):
             _spoken(tmp_path, jobs)
     assert not list(tmp_path.rglob(".*.part"))
     assert (tmp_path / "audio/a.wav").is_file() and not (tmp_path / "audio/b.wav").exists()
