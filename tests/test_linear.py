@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import msgspec
 import pytest
 
-from overtone.benchmarks.mmau import protocol as mmau
-from overtone.benchmarks.uro_bench import protocol as uro
+from overtone.benchmarks.mmau import word_match as mmau
+from overtone.benchmarks.uro_bench import uro_metrics as uro
 from overtone.echat.data import think
 from overtone.embedded import wordpiece
 from overtone.judges.contract import Contract, Unread

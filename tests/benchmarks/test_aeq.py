@@ -14,7 +14,7 @@ from overtone.audio import encode_wav
 from overtone.benchmarks import Selection, selected
 from overtone.benchmarks.aeq import load
 from overtone.benchmarks.aeq.judge_items import HEARD
-from overtone.benchmarks.aeq.tables import SUITE
+from overtone.benchmarks.aeq.suite_tables import SUITE
 from overtone.cli import main
 from overtone.errors import DataError
 from overtone.results.headline import number, suite_tables, under
@@ -94,13 +94,13 @@ def test_items_are_asked_at_their_levels_alone(tmp_path: Path) -> None:
     [
         ({"group_id": ""}, "'group_id' is missing"),
         ({"setting": "voice"}, "context or tone is expected"),
-        ({"n_variants": 1}, "a number from 2 on"),
-        ({"n_variants": "3"}, "a number from 2 on"),
-        ({"tone": "grumpy"}, "no cue of ours"),
+        ({"n_variants": 1}, "a number of at least 2"),
+        ({"n_variants": "3"}, "a number of at least 2"),
+        ({"tone": "grumpy"}, "not a known cue"),
         ({"context": ["a"]}, "a list"),
         ({"utterance_audio": "audio/none.wav"}, "does not exist; build the set again"),
         ({"utterance_audio": "../../etc/passwd"}, "leaves its folder"),
-        ({"instance_id": "g_1"}, "comes twice"),
+        ({"instance_id": "g_1"}, "is duplicated"),
         ({"group_id": "h"}, "group g has 2 of its 3 variants"),
     ],
 )

@@ -100,7 +100,7 @@ def test_choices_may_be_two_to_four_and_the_answer_a_text_or_a_letter(tmp_path: 
     benchmark = load(write(tmp_path, rows))
     found = list(benchmark.items(Selection()))
     assert [(i.gold, len(i.options)) for i in found] == [("B", 2), ("C", 3), ("B", 2), ("A", 2), ("", 2)]
-    assert "none of their choices" in benchmark.warnings[0]
+    assert "not one of their choices" in benchmark.warnings[0]
 
 
 def test_a_recording_kept_as_flac_is_found(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_what_was_met_is_said(tmp_path: Path) -> None:
     assert len(found) == 5 and found[-1].turns[0].words == '[{"a":1}]'
     said = " | ".join(benchmark.warnings)
     for words in (
-        "repeat an earlier one", "told apart by a number", "recording is missing", "not known", "without a reference",
+        "repeat an earlier one", "get a number after it", "recording is missing", "not known", "without a reference",
         "without a description",
     ):  # fmt: skip
         assert words in said, words
@@ -191,7 +191,7 @@ def test_from_files_to_letters_and_ratings(tmp_path: Path) -> None:
         assert (model.count, judge.count) == (9, 10), "each open answer is rated in both orders"
     tables = {table.headline.key: table for table in suite_tables(open_run(out, light=True))}
     letters = cells(next_row(tables["air-foundation"], "task/audio"))
-    # By its rule the third reply is passed over: one of two right; by ours two of three.
+    # By its rule the third reply is skipped: one of two right; by ours two of three.
     assert letters["speech_air_letter"] == pytest.approx(1 / 2)
     assert letters["speech_accuracy"] == pytest.approx(2 / 3)
     assert letters["tasks_air_letter"] == pytest.approx((1 / 2 + 1) / 2)
@@ -260,7 +260,7 @@ def test_the_printed_averages_are_the_means_of_the_printed_columns_but_for_two()
 
 def test_the_printed_accuracies_come_out_of_as_many_right_letters() -> None:
     """Every model's row of foundation tasks: a thousand questions a task, as many right as the printed per cent say;
-    half as many again that are passed over change nothing, as in its own script."""
+    half as many again that are skipped change nothing, as in its own script."""
     (table,) = [p for p in SUITE.published if "nine" in p.title]
     (headline,) = [h for h in SUITE.headlines if h.key == "air-foundation-tasks"]
     (column,) = [c for c in headline.columns if c.score == "air_letter"]

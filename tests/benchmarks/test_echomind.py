@@ -335,7 +335,7 @@ def test_a_linked_script_file_that_leads_out_is_refused(tmp_path: Path) -> None:
         (b'[{"topic": "a"}]', "position 0: no 'case_id'"),
         (b'[{"case_id": ["a"]}]', "'case_id' holds a list"),
         (b'[{"case_id": "a", "target_audio_info": "x"}]', "'target_audio_info' holds text, but an object"),
-        (b"[" * 100_000, "not usable JSON|not valid JSON"),
+        (b"[" * 100_000, "not valid JSON|not valid JSON"),
     ],
 )
 def test_broken_files_are_named_with_the_place(tmp_path: Path, content: bytes, says: str) -> None:

@@ -191,7 +191,7 @@ def test_missing_recordings_doubled_questions_and_foreign_folders_are_told(tmp_p
     loaded = load(tmp_path)
     assert len(list(loaded.items(Selection()))) == 1 and "meld_1_2" in loaded.warnings[0]
     shutil.copytree(tmp_path / "phase1-test_meld", tmp_path / "copy")
-    with pytest.raises(DataError, match="comes twice"):
+    with pytest.raises(DataError, match="is duplicated"):
         load(tmp_path)
 
 

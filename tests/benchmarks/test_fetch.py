@@ -20,7 +20,7 @@ from aiohttp.test_utils import TestServer
 from overtone import registry
 from overtone.benchmarks import _hosts
 from overtone.benchmarks._hosts import HOSTS
-from overtone.benchmarks.fetch import Fetched, parts_of, release_of
+from overtone.benchmarks.fetch import Fetched, repositories_of, release_of
 from overtone.benchmarks.fetch import fetch as blocking_fetch
 from overtone.cli import data as command
 from overtone.errors import DataError, MissingExtra, UsageError
@@ -560,7 +560,7 @@ def test_every_built_in_release_has_a_known_host_and_terms() -> None:
     for name in registry.builtins("benchmarks"):
         suite = getattr(registry.find("benchmarks", name), "SUITE", None)
         if isinstance(suite, Suite) and suite.release is not None:
-            found[name] = list(parts_of(suite.release))
+            found[name] = list(repositories_of(suite.release))
     assert {"echomind", "sakura", "mmau", "air-bench"} <= set(found)
     for parts in found.values():
         assert all(part.host in HOSTS and part.licence and part.repo.count("/") == 1 for part in parts)

@@ -79,7 +79,7 @@ def test_hidden_answers_are_asked_and_not_scored(tmp_path: Path) -> None:
     found = list(benchmark.items(Selection()))
     assert [i.id for i in found] == ["mmau/test-mini/q1", "mmau/test/q7", "mmau/test/q8"]
     assert [i.gold for i in found] == ["B", "", ""]
-    assert "answer is hidden are asked and not scored (2: mmau/test/q7, mmau/test/q8)" in benchmark.warnings[0]
+    assert "answer is hidden are asked but not scored (2: mmau/test/q7, mmau/test/q8)" in benchmark.warnings[0]
 
 
 @pytest.mark.parametrize(

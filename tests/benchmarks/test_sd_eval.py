@@ -116,7 +116,7 @@ def test_a_copy_of_the_repository_is_read_with_sounds_in_audio_data(tmp_path: Pa
     [
         ({"wav_path": "../../etc/passwd"}, "position 1"),
         ({"wav_path": "/etc/passwd"}, "absolute"),
-        ({"utt_id": "a"}, "comes twice"),
+        ({"utt_id": "a"}, "is duplicated"),
         ({"utt_id": ""}, "no 'utt_id'"),
         ({"transcript": ["no"]}, "holds a list"),
         ({"info": ""}, "no 'info'"),

@@ -100,7 +100,7 @@ def test_a_dialogue_is_asked_round_by_round_with_the_models_own_replies(tmp_path
     [
         (line("../../../etc/passwd", "x"), r"line 2: .*leaves its folder"),
         (line("/etc/passwd", "x"), r"line 2: .*absolute"),
-        (line("wavs/0.wav", "x"), "comes twice"),
+        (line("wavs/0.wav", "x"), "is duplicated"),
         ({"source_text": "x"}, "no 'source_wav'"),
         (line("wavs/1.wav", "x", {"a": 1}), "'target_text' holds an object"),
         ({"id": 1, "dialogue": "x"}, "'dialogue' holds text"),

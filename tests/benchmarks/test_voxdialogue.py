@@ -279,7 +279,7 @@ def test_the_repositorys_two_files_side_by_side_are_one_set(tmp_path: Path) -> N
     found = load(root)
     (one,) = found.items(Selection())
     assert one.turns[-1].words == "It is.", "what the recording says"
-    assert any("written down as that before it" in warning for warning in found.warnings)
+    assert any("repeats the words before it" in warning for warning in found.warnings)
     data["history turns"][0] = "A (female, happy, normal, normal): Something else."  # type: ignore[index]
     (root / "dialog_data.json").write_text(json.dumps({"War": data}))
     found = load(root)
@@ -306,12 +306,12 @@ def test_what_is_missing_or_odd_is_a_warning(tmp_path: Path) -> None:
     (root / "emotion" / "War" / "dialog_00001_000" / "001.wav").unlink()
     found = load(root)
     (one,) = found.items(Selection())
-    assert one.turns[0].clip is None and "told in writing" in found.warnings[0]
+    assert one.turns[0].clip is None and "given in writing" in found.warnings[0]
     (root / "emotion" / "War" / "dialog_00001_000" / "005.wav").unlink()
     found = load(root)
-    assert list(found.items(Selection())) == [] and "is not recorded here" in found.warnings[0]
+    assert list(found.items(Selection())) == [] and "has no recording" in found.warnings[0]
     same = [*LINES[:4], line(4, "A", "It is."), LINES[5]]
-    assert "written down as that before it" in load(audio(tmp_path / "same", "emotion", same)).warnings[0]
+    assert "repeats the words before it" in load(audio(tmp_path / "same", "emotion", same)).warnings[0]
     twice = [*LINES[:4], line(4, "B", "It is!"), line(5, "A", "So?")]
     assert "do not take turns" in load(audio(tmp_path / "twice", "emotion", twice)).warnings[0]
     assert "none of the twelve" in load(audio(tmp_path / "what", "weather")).warnings[0]
@@ -326,7 +326,7 @@ def test_what_is_wrong_is_said_with_its_place(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="holds no dialogue files"):
         load(tmp_path / "empty")
     (tmp_path / "empty" / "emotion.json").write_text("[{")
-    with pytest.raises(DataError, match="not usable JSON"):
+    with pytest.raises(DataError, match="not valid JSON"):
         load(tmp_path / "empty")
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import msgspec
 
-from overtone.benchmarks.air_bench import protocol as air_bench
-from overtone.benchmarks.mmau import protocol as mmau
-from overtone.benchmarks.uro_bench import protocol as uro
+from overtone.benchmarks.air_bench import letter_rule as air_bench
+from overtone.benchmarks.mmau import word_match as mmau
+from overtone.benchmarks.uro_bench import uro_metrics as uro
 from overtone.metrics import (
     bertscore,
     bleu,
@@ -87,10 +87,10 @@ SOURCES: dict[str, tuple[str, ...]] = {
     ),
     "bertscore": (*_TEXT[:2], "metrics/bertscore.py", "metrics/_similarity.py", "workers/bertscore.py"),
     "prosody": ("metrics/prosody.py", "audio/_measure.py", "audio/_pitch.py"),
-    "style": (*_TEXT[:2], "metrics/style.py", "metrics/semsim.py", "metrics/_similarity.py"),
-    "mmau": ("benchmarks/mmau/protocol.py",),
+    "style": (*_TEXT[:2], "metrics/style.py", "metrics/semsim.py", "metrics/_likeness.py"),
+    "mmau": ("benchmarks/mmau/word_match.py",),
     "templates": (*_TEXT, "metrics/templates.py", "metrics/lengths.py", "metrics/_sentences.py"),
-    "air-bench": ("benchmarks/air_bench/protocol.py",),
+    "air-bench": ("benchmarks/air_bench/letter_rule.py",),
     "consistency": (
         *_TEXT,
         "metrics/consistency.py",
@@ -100,7 +100,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
         "workers/whisper.py",
     ),
     "uro": (
-        "benchmarks/uro_bench/protocol.py",
+        "benchmarks/uro_bench/uro_metrics.py",
         "metrics/_recogniser.py",
         "metrics/wer.py",
         *_TEXT,

@@ -1,4 +1,4 @@
-"""The contract of benchmarks: files become items in a fixed order, with warnings about what was left out."""
+"""The interface of benchmarks: each turns files into items in a fixed order, and warns about files it leaves out."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from overtone.schema import PARTS, STYLES, Item
 
 
 class Selection(Struct, frozen=True):
-    """Which items a run asks. A benchmark reads what helps it and may ignore the rest: see `selected`."""
+    """Which items a run asks. A benchmark may use it to read less; `selected` drops all items outside it."""
 
     levels: frozenset[int] = frozenset({1, 2, 3})
     styles: frozenset[str] = frozenset(STYLES)
     parts: frozenset[str] = frozenset(PARTS)
-    asr: Literal["target", "all"] = "target"  # which clips are transcribed, where an utterance has several styles
-    limit: int | None = None  # how many items the run asks, spread over all; a benchmark that streams may stop early
+    asr: Literal["target", "all"] = "target"  # the styles whose clips are transcribed
+    limit: int | None = None  # how many items the run asks, spread evenly; a benchmark that streams may stop early
 
     def includes(self, item: Item) -> bool:
-        """Return whether an item is asked. Items without a style, or with a benchmark's own style, are in every one."""
+        """Return whether an item is asked. Items without a style, or with one not in STYLES, are in every selection."""
         if item.level not in self.levels or (item.part or "core") not in self.parts:
             return False
         if item.style not in STYLES:
             return True
-        spoken_again = item.task == "transcribe" and item.style != "target" and self.asr == "target"
-        return item.style in self.styles and not spoken_again
+        skipped_asr = item.task == "transcribe" and item.style != "target" and self.asr == "target"
+        return item.style in self.styles and not skipped_asr
 
 
 class Benchmark(Protocol):
     """The object that `load(data)` of a file in this room returns.
 
-    `prompts` holds only the texts the benchmark brings itself, by key; `tasks.load_prompts(model, benchmark.prompts)`
-    lays them over ours. Clip paths are relative to `root`; a clip's hash and length are filled in by who reads it.
+    `prompts` holds only the benchmark's own texts, by key; `tasks.load_prompts(model, benchmark.prompts)` puts them in
+    place of ours. Clip paths are relative to `root`; a clip's hash and length are filled in when the clip is read.
     """
 
     @property

@@ -1,8 +1,9 @@
-"""A benchmark's files, read with care: objects in JSON, sounds that are found but not opened, and what was met."""
+"""Read a benchmark's files: objects in JSON, paths of sounds that are not opened, unique ids, and warnings."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
@@ -15,20 +16,17 @@ from overtone.languages import primary, tag_problem
 from overtone.paths import inside, read_plain, shown
 
 Fields = dict[str, Any]
-MAX_BYTES = 500_000_000  # of one JSON file
+MAX_BYTES = 500_000_000  # the limit for one JSON file
 
 
 def read_objects(path: Path) -> Iterator[Fields]:
-    """The objects of the list a JSON file holds, bare or as the one list inside an object, one at a time: a tree of
-    the whole file would take ten times its size."""
+    """Yield the objects of the list in a JSON file: the file is the list, or an object with one list in it.
+
+    A bare list is decoded one object at a time, because the tree of a whole file needs ten times its size in memory.
+    """
     name = shown(str(path))
-    try:
-        data = read_plain(path, MAX_BYTES).removeprefix(b"\xef\xbb\xbf")
-        tree = msgspec.json.decode(data, type=list[msgspec.Raw] if data[:64].lstrip()[:1] == b"[" else Any)
-    except RecursionError:
-        raise DataError(f"{name}: not usable JSON: nested too deeply; fetch the file again") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"{name}: not valid JSON: {error}; fetch the file again") from None
+    data = _read_bytes(path)
+    tree = _decoded(data, name, list[msgspec.Raw] if data[:64].lstrip()[:1] == b"[" else Any)
     if isinstance(tree, dict):
         lists = [value for value in tree.values() if isinstance(value, list)]
         tree = lists[0] if len(lists) == 1 else tree
@@ -42,34 +40,42 @@ def read_objects(path: Path) -> Iterator[Fields]:
         yield lowered(value)
 
 
-def _decoded(value: msgspec.Raw, where: str) -> Any:
+def read_json(path: Path) -> Any:
+    """Return the tree of a JSON file. Raises DataError if it is not valid JSON."""
+    return _decoded(_read_bytes(path), shown(str(path)))
+
+
+def _read_bytes(path: Path) -> bytes:
+    return read_plain(path, MAX_BYTES).removeprefix(b"\xef\xbb\xbf")
+
+
+def _decoded(data: bytes | msgspec.Raw, where: str, kind: Any = Any) -> Any:
     try:
-        return msgspec.json.decode(value)
-    except RecursionError:
-        raise DataError(f"{where}: not usable JSON: nested too deeply; fetch the file again") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"{where}: not valid JSON: {error}; fetch the file again") from None
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        reason = "nested too deeply" if isinstance(error, RecursionError) else error
+        raise DataError(f"{where}: not valid JSON: {reason}; fetch the file again") from None
 
 
 def lowered(fields: Fields) -> Fields:
-    """The same with its keys trimmed and in lower case."""
+    """Return the fields with their keys trimmed and in lower case."""
     return {key.strip().lower(): value for key, value in fields.items()}
 
 
 def read_rows(path: Path) -> Iterator[Fields]:
-    """The objects of a JSON Lines file, one to a line; empty lines are none."""
+    """Yield the objects of a JSON Lines file. Empty lines are skipped."""
     name = shown(str(path))
-    for number, line in enumerate(read_plain(path, MAX_BYTES).removeprefix(b"\xef\xbb\xbf").splitlines(), 1):
+    for number, line in enumerate(_read_bytes(path).splitlines(), 1):
         if not line.strip():
             continue
-        value = _decoded(msgspec.Raw(line), f"{name}, line {number}")
+        value = _decoded(line, f"{name}, line {number}")
         if not isinstance(value, dict):
             raise DataError(f"{name}, line {number} holds {kind_of(value)}, but an object is expected")
         yield lowered(value)
 
 
 def text(fields: Fields, keys: Sequence[str], where: str) -> str:
-    """The first of `keys` that holds something, as text. Anything but text or a number there is an error."""
+    """Return the first non-empty value of `keys` as text, or "". Raises DataError if it is not text or a number."""
     for key in keys:
         value = fields.get(key)
         if value is None or value == "":
@@ -82,7 +88,7 @@ def text(fields: Fields, keys: Sequence[str], where: str) -> str:
 
 
 def language(fields: Fields, where: str) -> str:
-    """The primary language that a row's `language` or `lang` names, by BCP-47 tag or English name; "" where missing."""
+    """Return the primary language of a row's `language` or `lang`, a BCP-47 tag or an English name; "" if missing."""
     stated = text(fields, ("language", "lang"), where)
     if stated and (problem := tag_problem(stated)):
         raise DataError(f"{where}: language: {shown(problem)}")
@@ -90,13 +96,18 @@ def language(fields: Fields, where: str) -> str:
 
 
 def kind_of(value: object) -> str:
-    """What a value of JSON is, in words."""
+    """Return the type of a JSON value in words."""
     names = {type(None): "null", bool: "true or false", str: "text", int: "a number", float: "a number", list: "a list"}
     return names.get(type(value), "an object")
 
 
+def slugify(words: str) -> str:
+    """Return a text in lower case, with a hyphen for everything that is not a letter or a digit."""
+    return re.sub(r"[\W_]+", "-", words.casefold()).strip("-")
+
+
 class Sounds:
-    """Finds sound files under a root by path, and by name where the path is stale, without opening them."""
+    """Finds sound files below a root by path, or by file name if the path is outdated, without opening them."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -105,8 +116,11 @@ class Sounds:
         self._found: dict[tuple[str, tuple[str, ...]], str | None] = {}
 
     def find(self, named: str, folders: tuple[str, ...]) -> str | None:
-        """Where the file `named` lies, relative to the root: in one of `folders` ("" or ending in "/"), else by its
-        bare name anywhere in the first. None when it is absent; DataError when it leads outside the root."""
+        """Return the path of the file `named`, relative to the root, or None if it is missing.
+
+        The file is looked up in `folders` (each "" or ending in "/"), then by its bare name anywhere in the first of
+        them. Raises DataError if the path leads outside the root.
+        """
         key = (named, folders)
         if key not in self._found:
             self._found[key] = self._find(named, folders)
@@ -120,7 +134,7 @@ class Sounds:
         if plain and folders[0] + path in self._files:
             return folders[0] + path
         for folder in folders:
-            # No plain file of the first folder: elsewhere, behind a link, absent, or an attempt to leave the root.
+            # Not a plain file of the first folder: it is elsewhere, behind a link, missing, or outside the root.
             real = inside(self.root, folder + path if not pure.is_absolute() else path)
             if _is_file(real):
                 return folder + path if plain else real.relative_to(self.root.resolve()).as_posix()
@@ -128,7 +142,7 @@ class Sounds:
         return same[0] if len(same) == 1 else None
 
     def _list(self, folder: str) -> dict[str, list[str]]:
-        """A folder's plain files by name, listed once. Links are left to `inside`."""
+        """Return a folder's plain files by name; each folder is listed once. Links are left to `inside`."""
         if folder in self._listed:
             return self._listed[folder]
         names: dict[str, list[str]] = defaultdict(list)
@@ -136,15 +150,15 @@ class Sounds:
         while stack:
             here = stack.pop()
             try:
-                with os.scandir(inside(self.root, here.rstrip("/")) if here else self.root) as listing:
-                    for thing in listing:
-                        if not is_utf8(thing.name):  # no JSON file can name it, and no item could hold it
+                with os.scandir(inside(self.root, here.rstrip("/")) if here else self.root) as entries:
+                    for entry in entries:
+                        if not is_utf8(entry.name):  # no JSON file can name it, and no item could hold it
                             continue
-                        if thing.is_dir(follow_symlinks=False):
-                            stack.append(f"{here}{thing.name}/")
-                        elif thing.is_file(follow_symlinks=False):
-                            self._files.add(here + thing.name)
-                            names[thing.name].append(here + thing.name)
+                        if entry.is_dir(follow_symlinks=False):
+                            stack.append(f"{here}{entry.name}/")
+                        elif entry.is_file(follow_symlinks=False):
+                            self._files.add(here + entry.name)
+                            names[entry.name].append(here + entry.name)
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except OSError as error:
@@ -154,7 +168,7 @@ class Sounds:
 
 
 def is_utf8(name: str) -> bool:
-    """Whether a file's name can stand in JSON."""
+    """Return whether a file's name can be written in JSON."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -165,12 +179,38 @@ def is_utf8(name: str) -> bool:
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except OSError:  # a name longer than the file system takes cannot exist
+    except OSError:  # a file with a name that is too long for the file system cannot exist
         return False
 
 
+class UniqueIds:
+    """Gives every record of a file its own id. `nouns` is what the warnings call the records."""
+
+    def __init__(self, notices: Warnings, nouns: str) -> None:
+        self._notices, self._nouns = notices, nouns
+        self._contents: dict[str, object] = {}
+
+    def claim(self, given: str, content: object, where: str) -> str:
+        """Return `given`, followed by `#2`, `#3` … if a record with other content has it; "" for an exact repetition.
+
+        Both cases add a warning.
+        """
+        if given not in self._contents:
+            self._contents[given] = content
+            return given
+        if self._contents[given] == content:
+            self._notices.add(f"{self._nouns} that repeat an earlier one exactly are left out", given)
+            return ""
+        number = 2
+        while f"{given}#{number}" in self._contents:
+            number += 1
+        self._contents[f"{given}#{number}"] = content
+        self._notices.add(f"{self._nouns} that share the id of another get a number after it", f"{where}, {given}")
+        return f"{given}#{number}"
+
+
 class Warnings:
-    """Counts what was met while loading, by kind, and names the first few of each."""
+    """Counts the problems met while loading, by kind, and names the first few of each."""
 
     NAMED = 3
 
@@ -180,8 +220,8 @@ class Warnings:
         self._seen: set[tuple[str, str]] = set()
 
     def add(self, kind: str, which: str) -> None:
-        """`kind` is a sentence that holds for any number of them: "clips that do not exist are left out"."""
-        if (kind, which) in self._seen:  # twenty questions on one missing clip are one missing clip
+        """Count one problem. `kind` is a sentence in the plural, like "clips that do not exist are left out"."""
+        if (kind, which) in self._seen:  # twenty questions about one missing clip are one problem
             return
         self._seen.add((kind, which))
         self._counts[kind] += 1
@@ -190,8 +230,8 @@ class Warnings:
             named.append(shown(which))
 
     def lines(self) -> list[str]:
-        out = []
+        lines = []
         for kind, named in self._kinds.items():
             more = ", …" if self._counts[kind] > len(named) else ""
-            out.append(f"{kind} ({self._counts[kind]}: {', '.join(named)}{more})")
-        return out
+            lines.append(f"{kind} ({self._counts[kind]}: {', '.join(named)}{more})")
+        return lines

@@ -1,8 +1,8 @@
-"""Where releases are published: a dataset hub, and repositories on GitHub. A host lists its files and downloads one at
-a time. It resumes where an earlier attempt or command ended, and keeps no file whose digest is wrong.
+"""The hosts of releases: a dataset hub, and repositories on GitHub. A host lists its files and downloads one at a time.
+A download resumes where an earlier one ended, and a file with a wrong digest is deleted.
 
-`huggingface_hub` (the extra `fetch`) lists the hub's files and makes every HTTP request. Its own download functions
-check no digest and drop a partial file when the command ends, so a file's bytes are written and verified here.
+`huggingface_hub` (the extra `fetch`) lists the hub's files and makes every HTTP request. Its download functions do not
+check digests and delete a partial file when the command ends, so the bytes are written and verified here.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TIMEOUT = 60.0  # seconds without a byte
 
 
 class Remote(Struct, frozen=True):
-    """One file of a release: its path there, its size, and the digest that its bytes must have."""
+    """One file of a release: its path in the repository, its size, and the expected digest."""
 
     path: str
     size: int
@@ -40,31 +40,33 @@ class Remote(Struct, frozen=True):
 
 
 class Host:
-    """What all hosts have in common. A subclass lists the files at `endpoint` and knows each file's address."""
+    """The base class of hosts. A subclass lists the files at `endpoint` and returns the URL of each."""
 
-    token_name = ""  # the environment variable of a token, which goes to `endpoint` and nowhere else
-    endpoint_name = ""  # the environment variable of another address of the host
-    home = ""  # the host's own address
-    newest = ""  # the revision where none is named
+    token_name = ""  # environment variable with a token, which is sent to `endpoint` only
+    endpoint_name = ""  # environment variable with another URL to use
+    home = ""  # the default URL
+    newest = ""  # the default revision
 
     def __init__(self, repo: str, revision: str, pause: float) -> None:
         try:
-            import huggingface_hub  # noqa: F401  (a light import: each name of it is loaded when it is used)
+            import huggingface_hub  # noqa: F401  (a fast import: its parts are loaded when they are used)
         except ModuleNotFoundError:
             raise MissingExtra("huggingface_hub is not installed; run \"pip install 'overtone[fetch]'\"") from None
         self.repo, self.pause, self.revision = repo, pause, revision or self.newest
-        self.endpoint = address(self.endpoint_name, self.home)
+        self.endpoint = _base_url(self.endpoint_name, self.home)
         self.token = read_key(self.token_name)
         if self.token:
             check_key_route(self.endpoint, self.token_name)
 
     def files(self) -> list[Remote]:
-        """Return every file of the revision. Raises DataError, with what to do, if the host does not list them."""
+        """Return every file of the revision. Raises DataError if the host does not list them."""
         from huggingface_hub.errors import HTTPError
         from huggingface_hub.utils import get_session
 
         try:
-            get_session().head(self.endpoint, timeout=_TIMEOUT)  # fails at once without network; a list is retried
+            get_session().head(
+                self.endpoint, timeout=_TIMEOUT
+            )  # fails at once without network; listing retries
             return [self._checked(file) for file in self._list()]
         except (HTTPError, OSError) as error:
             raise self._refusal(error, self.repo) or self._unreachable(error) from None
@@ -75,35 +77,35 @@ class Host:
         raise NotImplementedError
 
     def source(self, file: Remote) -> tuple[str, dict[str, str]]:
-        """Return the address of the file's bytes and the headers that a request for them needs."""
+        """Return the URL of the file's bytes and the headers that a request for them needs."""
         raise NotImplementedError
 
     def authorization(self) -> dict[str, str]:
-        """Return the header with the token, if there is one. A redirect to another host drops it."""
+        """Return the header with the token, if one is set. It is not sent on a redirect to another host."""
         return {"Authorization": f"Bearer {self.token}"} if self.token else {}
 
-    def download(self, file: Remote, target: Path, tell: Callable[[int], None]) -> None:
-        """Download one file by way of `NAME.part`, from which a later attempt or command resumes. `tell` gets the
-        bytes that are there. Raises DataError, and OSError if the disk refuses."""
+    def download(self, file: Remote, target: Path, report: Callable[[int], None]) -> None:
+        """Download one file through `NAME.part`, from which a later attempt or command resumes. `report` gets the
+        number of bytes so far. Raises DataError, and OSError if the file cannot be written."""
         from huggingface_hub.errors import HTTPError
 
         part = target.with_name(target.name + ".part")
         target.parent.mkdir(parents=True, exist_ok=True)
-        why, failed, most = "", 0, 0  # attempts in a row that brought the part no further than it was before
+        reason, failed, most = "", 0, 0  # failed: attempts in a row without progress; most: bytes of the longest part
         while failed < _ATTEMPTS:
             have = part.stat().st_size if part.exists() else 0
             most = max(most, have)
-            tell(have)
+            report(have)
             try:
-                self._receive(file, part, have, tell)
+                self._receive(file, part, have, report)
             except (HTTPError, OSError) as error:
-                if getattr(error, "errno", None):  # the disk, not the host
+                if getattr(error, "errno", None):  # an error of the disk, not of the host
                     raise
                 if refusal := self._refusal(error, file.path):
                     raise refusal from None
-                if _answer(error)[0] == 416:  # the part is not a part of this file
+                if _answer(error)[0] == 416:  # the part belongs to another file
                     part.unlink()
-                why, wait = str(error) or type(error).__name__, self._wait(error, failed)
+                reason, wait = str(error) or type(error).__name__, self._wait(error, failed)
                 have = part.stat().st_size if part.exists() else 0
                 failed, most = (0, have) if have > most else (failed + 1, most)
             else:
@@ -111,23 +113,24 @@ class Host:
                     part.replace(target)
                     return
                 part.unlink()
-                why, wait = "the bytes do not have the digest that the host names", self.pause
+                reason, wait = "the bytes do not have the digest that the host lists", self.pause
                 failed += 1
             time.sleep(wait)
         raise DataError(
-            f"{shown(file.path)}: {_ATTEMPTS} attempts failed, the last because {shown(why)}; "
+            f"{shown(file.path)}: {_ATTEMPTS} attempts failed, the last because {shown(reason)}; "
             "run the same command again to resume"
         )
 
-    def _receive(self, file: Remote, part: Path, have: int, tell: Callable[[int], None]) -> None:
-        """Write the bytes from `have` on to the part. A part of the full size is left as it is, to be verified."""
+    def _receive(self, file: Remote, part: Path, have: int, report: Callable[[int], None]) -> None:
+        """Append the bytes after the first `have` to the part. A part of full size is not changed, only verified
+        later."""
         from huggingface_hub.utils import get_session, hf_raise_for_status
 
         if have == file.size:
             part.touch()
             return
         url, headers = self.source(file)
-        headers |= {"Accept-Encoding": "identity"}  # a compressed body has another number of bytes
+        headers |= {"Accept-Encoding": "identity"}  # the size of a compressed body would differ
         if 0 < have < file.size:
             headers["Range"] = f"bytes={have}-"
         with get_session().stream("GET", url, headers=headers, timeout=_TIMEOUT) as answer:
@@ -141,24 +144,24 @@ class Host:
                     if have > file.size:
                         raise DataError(f"{shown(file.path)}: the host sends more than the {file.size} bytes it listed")
                     sink.write(chunk)
-                    tell(have)
+                    report(have)
         if have < file.size:
             raise ConnectionError(f"the answer ended after {have} of {file.size} bytes")
 
     def _wait(self, error: Exception, failed: int) -> float:
-        """Return the seconds to wait before another attempt: as many as the host asks for, otherwise more each time."""
-        asked = _answer(error)[1].get("Retry-After", "")
-        return min(60.0, float(asked)) if asked.isdecimal() else self.pause * 2**failed
+        """Return the seconds to wait before the next attempt: the host's Retry-After, or twice as long each time."""
+        retry_after = _answer(error)[1].get("Retry-After", "")
+        return min(60.0, float(retry_after)) if retry_after.isdecimal() else self.pause * 2**failed
 
     def _refusal(self, error: Exception, what: str) -> DataError | None:
-        """Return the error to raise where asking again cannot help, otherwise None."""
+        """Return the error to raise if another attempt cannot help, otherwise None."""
         status, _ = _answer(error)
         if status in (401, 403):
             return DataError(
                 f"{shown(what)}: {self.endpoint} answers {status}; set {self.token_name} to a token that has access"
             )
         if status == 404:
-            return DataError(f"{shown(what)}: {self.endpoint} has no such thing at {self.revision}; check --revision")
+            return DataError(f"{shown(what)}: {self.endpoint} does not have it at {self.revision}; check --revision")
         return None
 
     def _unreachable(self, error: Exception) -> DataError:
@@ -220,8 +223,8 @@ class _Tree(Struct):
 
 
 class GitHub(Host):
-    """A repository's files: listed by its API, and downloaded from where it serves them raw. The token goes to the
-    first of the two only: public files need none, and the second is another host."""
+    """A repository's files, listed by GitHub's API and downloaded from its host of raw files. The token is sent to the
+    API only: public files need none, and the other host is a different one."""
 
     token_name, endpoint_name = "GITHUB_TOKEN", "GITHUB_ENDPOINT"
     home, newest = "https://api.github.com", "HEAD"
@@ -229,7 +232,7 @@ class GitHub(Host):
 
     def __init__(self, repo: str, revision: str, pause: float) -> None:
         super().__init__(repo, revision, pause)
-        self.raw = address(self.raw_name, self.raw_home)
+        self.raw = _base_url(self.raw_name, self.raw_home)
         self._lists = 0
 
     def _list(self) -> list[Remote]:
@@ -257,7 +260,7 @@ class GitHub(Host):
 
         self._lists += 1
         if self._lists > _MAX_LISTS:
-            raise DataError(f"{self.repo}: its file list does not end; not followed")
+            raise DataError(f"{self.repo}: more than {_MAX_LISTS} folders; download it with git instead")
         url = f"{self.endpoint}/repos/{self.repo}/git/trees/{tree}{query}"
         answer = http_backoff(
             "GET", url, headers=self.authorization(), timeout=_TIMEOUT, retry_on_status_codes=(500, 502, 503)
@@ -272,34 +275,34 @@ class GitHub(Host):
         status, headers = _answer(error)
         if status in (403, 429) and headers.get("X-RateLimit-Remaining") == "0":
             return DataError(
-                f"{shown(what)}: {self.endpoint} has answered as often as it does in an hour without a token; "
+                f"{shown(what)}: {self.endpoint} has reached its hourly limit of requests without a token; "
                 f"set {self.token_name}, or wait an hour"
             )
         return super()._refusal(error, what)
 
 
 def _is_file(leaf: _Leaf) -> bool:
-    return leaf.type == "blob" and leaf.mode != "120000"  # which is a link
+    return leaf.type == "blob" and leaf.mode != "120000"  # the mode of a link
 
 
 HOSTS: dict[str, type[Host]] = {"hub": Hub, "github": GitHub}
 
 
-def address(variable: str, home: str) -> str:
-    """Return the host's own address, or the one that the environment names instead."""
+def _base_url(variable: str, home: str) -> str:
+    """Return the URL in an environment variable, or `home` if it is not set."""
     url = os.environ.get(variable, "").rstrip("/") or home
     check_url(url, variable)
     return url
 
 
 def _answer(error: Exception) -> tuple[int, Any]:
-    """Return the status and headers of the answer behind an error, 0 and none if there was no answer."""
+    """Return the status and headers of the answer that caused an error; 0 and no headers if there was no answer."""
     response = getattr(error, "response", None)
     return (0, {}) if response is None else (response.status_code, response.headers)
 
 
 def is_whole(path: Path, file: Remote) -> bool:
-    """Return whether the file is there with the right size and digest."""
+    """Return whether the file exists with the expected size and digest."""
     if not path.is_file() or path.stat().st_size != file.size:
         return False
     digest = hashlib.sha256() if file.large else hashlib.sha1(b"blob %d\0" % file.size, usedforsecurity=False)

@@ -1,8 +1,8 @@
 """EmpathyEval: which of two or three spoken replies fits the situation and the voice best? Groups vary context or tone.
 
-The companion of AEQ-Bench (HumOmni 2026, track 1). Its test files are read as released; where the right answers are
-known, they lie beside them as `*answer*.jsonl`. Its training rows become questions too: the warm delivery against the
-flat one of the same reply.
+The companion of AEQ-Bench (HumOmni 2026, track 1). Its test files are read as released, with the right answers, if
+known, in `*answer*.jsonl` files next to them. Each training row becomes a question too: the warm delivery of a reply
+against the flat one.
 """
 
 from __future__ import annotations
@@ -13,47 +13,50 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from overtone.benchmarks import Selection
-from overtone.benchmarks._files import Fields, Sounds, Warnings, kind_of, lowered, read_objects, read_rows, text
+from overtone.benchmarks._files import Fields, kind_of, lowered, read_objects, read_rows, text
+from overtone.benchmarks._folder import (
+    LETTER,
+    MOST_EMPATHETIC,
+    BenchmarkFolder,
+    check_ids,
+    option_paths,
+    spoken_options,
+)
 from overtone.errors import DataError
 from overtone.paths import inside, shown
-from overtone.schema import Clip, Item, Option, Turn
+from overtone.schema import Clip, Item, Turn
 from overtone.suite import Column, Facts, Groups, Headline, Published, Release, Suite
 
-QUESTION = "Which recording is the most empathetic reply to what the user says, in this situation and in this voice?"
-SETTINGS = {"gigaspeech": "context", "meld": "context", "emovdb": "tone"}  # what varies within a group
+SETTINGS = {"gigaspeech": "context", "meld": "context", "emovdb": "tone"}  # source → the variable within a group
 _VARIANT = {"meld": re.compile(r"_\d+$"), "emovdb": re.compile(r"_e\d+$")}
-_OPTION = re.compile(r"(?:opt(?:ion)?[-_ ]?)?([a-z])", re.I)
-_ANSWER = re.compile(r"\W*(?:opt(?:ion)?[-_ ]?)?([a-z])\W*", re.I)
 CONTEXT, TONE = {"category": ("context",)}, {"category": ("tone",)}
 
 
 def right(groups: Groups) -> float | None:
-    """Acc: how many questions are answered rightly. A reply that did not come is not right; nothing is known where the
-    right answers are not."""
+    """Return Acc, the number of correct answers. A missing reply is not correct. None if no right answer is known."""
     if all(reply.values.get("accuracy") is None for group in groups for reply in group):
         return None
     return float(sum(reply.values.get("accuracy") == 1 for group in groups for reply in group))
 
 
 def bonus(groups: Groups) -> float | None:
-    """Bonus: how many groups are answered rightly in every variant."""
+    """Return Bonus, the number of groups with a correct answer to every variant."""
     if right(groups) is None:
         return None
     return float(sum(all(reply.values.get("accuracy") == 1 for reply in group) for group in groups))
 
 
 def final(groups: Groups) -> float | None:
-    """(Acc + Bonus) ÷ (questions + groups)."""
-    one, other = right(groups), bonus(groups)
-    return None if one is None or other is None else (one + other) / (sum(map(len, groups)) + len(groups))
+    """Return Final, (Acc + Bonus) ÷ (questions + groups)."""
+    acc, extra = right(groups), bonus(groups)
+    return None if acc is None or extra is None else (acc + extra) / (sum(map(len, groups)) + len(groups))
 
 
 def _columns() -> Iterator[Column]:
-    for over, label, only in (("", "", {}), ("_context", ", context", CONTEXT), ("_tone", ", tone", TONE)):
-        yield Column(f"final{over}", f"Final{label}", "accuracy", only, final, help="(Acc + Bonus) ÷ (items + groups)")
-        yield Column(f"acc{over}", f"Acc{label}", "accuracy", only, right, "number", 0)
-        yield Column(f"bonus{over}", f"Bonus{label}", "accuracy", only, bonus, "number", 0)
+    for end, label, only in (("", "", {}), ("_context", ", context", CONTEXT), ("_tone", ", tone", TONE)):
+        yield Column(f"final{end}", f"Final{label}", "accuracy", only, final, help="(Acc + Bonus) ÷ (items + groups)")
+        yield Column(f"acc{end}", f"Acc{label}", "accuracy", only, right, "number", 0)
+        yield Column(f"bonus{end}", f"Bonus{label}", "accuracy", only, bonus, "number", 0)
 
 
 SUITE = Suite(
@@ -75,8 +78,8 @@ SUITE = Suite(
             "empathyeval",
             "EmpathyEval",
             tuple(_columns()),
-            hint="Acc counts right answers, Bonus groups right in every variant; Final is (Acc + Bonus) ÷ (questions + "
-            "groups). A question without an answer counts as wrong, as in a submission.",
+            hint="Acc counts correct answers, Bonus groups whose variants are all correct; Final is (Acc + Bonus) ÷ "
+            "(questions + groups). A question without an answer counts as wrong, as in a submission.",
         ),
     ),
     published=(
@@ -102,44 +105,31 @@ SUITE = Suite(
 )
 
 
-class EmpathyEval:
+class EmpathyEval(BenchmarkFolder):
     """A folder that holds any of the released files, at any depth."""
 
     name = "empathyeval"
 
     def __init__(self, data: Path) -> None:
-        if not data.is_dir():
-            raise DataError(f"{shown(str(data))}: no such folder; give the folder that holds the unpacked release")
-        self.root = data.resolve()
-        self.prompts: dict[str, str] = {}
-        self._met = Warnings()
-        self._sounds = Sounds(self.root)
-        found = sorted(p for p in self.root.rglob("*") if p.suffix in (".json", ".jsonl") and p.is_file())
-        for path in found:
-            inside(self.root, path.relative_to(self.root).as_posix())  # a link that leads out is refused
-        answers = self._answers([p for p in found if "answer" in p.stem.lower()])
-        self._items: list[Item] = []
-        for path in found:
+        super().__init__(data, "the unpacked release")
+        files = sorted(p for p in self.root.rglob("*") if p.suffix in (".json", ".jsonl") and p.is_file())
+        for path in files:
+            inside(self.root, path.relative_to(self.root).as_posix())  # refuses a link that leads out of the root
+        answers = self._answers([p for p in files if "answer" in p.stem.lower()])
+        for path in files:
             if path.stem.endswith("_release"):
                 self._items += self._test(path, answers)
             elif path.name.endswith("_flat.jsonl"):
                 self._items += self._train(path)
-        if not self._items and not self._met.lines():
+        if not self._items and not self.warnings:
             raise DataError(
                 f"{shown(str(data))}: holds neither *_release.json nor *_flat.jsonl; unpack the release's zips there"
             )
-        doubled = _doubled([item.id for item in self._items])
-        if doubled:
-            raise DataError(f"{shown(str(data))}: {shown(doubled)} comes twice; keep one copy of each released file")
-        self.warnings = self._met.lines()
-
-    def items(self, selection: Selection) -> Iterator[Item]:
-        """Yield all questions in the order of the files; they need words and voice and belong to level 2."""
-        yield from self._items
+        check_ids(self._items, self.root)
 
     def _answers(self, files: list[Path]) -> dict[str, str]:
-        """Question → letter, from files like a submission."""
-        found: dict[str, str] = {}
+        """Return question → letter, from files in the form of a submission."""
+        answers: dict[str, str] = {}
         for path in files:
             rows = read_rows(path) if path.suffix == ".jsonl" else read_objects(path)
             for number, fields in enumerate(rows, 1):
@@ -148,38 +138,36 @@ class EmpathyEval:
                 name = text(fields, ("question_id", "id"), where)
                 if not letter or not name:
                     raise DataError(f"{where}: 'question_id' and 'answer' (a letter) are expected")
-                found[name] = letter
-        return found
+                answers[name] = letter
+        return answers
 
     # ── the test files ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def _test(self, path: Path, answers: dict[str, str]) -> Iterator[Item]:
         source = next((s for s in SETTINGS if s in path.stem.lower()), "")
         if not source:
-            raise DataError(f"{shown(str(path))}: its name says none of {', '.join(SETTINGS)}; keep the released name")
-        folder = f"{path.parent.relative_to(self.root).as_posix()}/".removeprefix("./")
+            raise DataError(f"{shown(str(path))}: its name has none of {', '.join(SETTINGS)}; keep the released name")
+        folder = self.folder_of(path)
         for position, fields in enumerate(read_objects(path)):
             where = f"{shown(str(path))}: position {position}"
             name = text(fields, ("question_id", "id"), where)
             if not name:
                 raise DataError(f"{where}: no 'question_id'; every question needs one")
-            options = fields.get("options")
-            if not isinstance(options, dict) or len(options) < 2:
-                raise DataError(f"{where}: 'options' holds {kind_of(options)}, but two or more recordings are expected")
-            clips = {_letter(key, where): self._find(value, folder, where) for key, value in options.items()}
-            said = self._find(fields.get("utterance_audio"), folder, where)
-            if said is None or None in clips.values():
-                self._met.add("questions with a missing recording are left out", name)
+            paths = option_paths(fields.get("options"), where)
+            clips = {letter: self._find(path, folder, where) for letter, path in paths.items()}
+            utterance = self._find(fields.get("utterance_audio"), folder, where)
+            if utterance is None or None in clips.values():
+                self.notices.add("questions with a missing recording are left out", name)
                 continue
-            own, beside = _answer(fields, where), answers.get(name, "")
-            if own and beside and own != beside:
-                raise DataError(f"{where}: the row's answer is {own}, but a file of answers says {beside}; keep one")
+            own, listed = _answer(fields, where), answers.get(name, "")
+            if own and listed and own != listed:
+                raise DataError(f"{where}: the row's answer is {own}, but a file of answers says {listed}; keep one")
             yield self._item(
-                name, source, _group(name, source, said), said, clips,
+                name, source, _group(name, source, utterance), utterance, clips,
                 words=text(fields, ("utterance",), where),
                 context=text(fields, ("context",), where),
                 reference=text(fields, ("response",), where),
-                gold=own or beside, where=where,
+                gold=own or listed, where=where,
             )  # fmt: skip
 
     def _find(self, named: object, folder: str, where: str) -> str | None:
@@ -190,7 +178,7 @@ class EmpathyEval:
     # ── the training files ──────────────────────────────────────────────────────────────────────────────────────────
 
     def _train(self, path: Path) -> Iterator[Item]:
-        folder = f"{path.parent.relative_to(self.root).as_posix()}/".removeprefix("./")
+        folder = self.folder_of(path)
         for number, fields in enumerate(read_rows(path), 1):
             where = f"{shown(str(path))}, line {number}"
             name = text(fields, ("id",), where)
@@ -210,25 +198,22 @@ class EmpathyEval:
         where: str,
     ) -> Iterator[Item]:  # fmt: skip
         stem = f"{name}_{variant}"
-        said = self._sounds.find(f"user_audio/{user}.wav", (folder, ""))
+        utterance = self._sounds.find(f"user_audio/{user}.wav", (folder, ""))
         good, bad = (self._sounds.find(f"response_audio/{stem}_{p}Para.wav", (folder, "")) for p in ("good", "bad"))
-        if said is None or good is None or bad is None:
-            self._met.add("training pairs with a missing recording are left out", f"{kind}/{stem}")
+        if utterance is None or good is None or bad is None:
+            self.notices.add("training pairs with a missing recording are left out", f"{kind}/{stem}")
             return
-        first = hashlib.sha256(f"{kind}/{stem}".encode()).digest()[0] % 2 == 0  # which letter is right is no pattern
+        first = hashlib.sha256(f"{kind}/{stem}".encode()).digest()[0] % 2 == 0  # the right letter follows no pattern
         clips: dict[str, str | None] = {"A": good if first else bad, "B": bad if first else good}
         yield self._item(
-            f"train/{kind}/{stem}", "empathetic-dialogues", f"train/{kind}/{name}", said, clips, words=words,
+            f"train/{kind}/{stem}", "empathetic-dialogues", f"train/{kind}/{name}", utterance, clips, words=words,
             context=context, reference=reply, gold="A" if first else "B", kind=kind, where=where,
         )  # fmt: skip
 
     def _item(
-        self, name: str, source: str, group: str, said: str, clips: dict[str, str | None], *, words: str, context: str,
-        reference: str, gold: str, where: str, kind: str = "",
+        self, name: str, source: str, group: str, utterance: str, clips: dict[str, str | None], *, words: str,
+        context: str, reference: str, gold: str, where: str, kind: str = "",
     ) -> Item:  # fmt: skip
-        options = tuple(Option(letter, "", clip=Clip(clip)) for letter, clip in sorted(clips.items()) if clip)
-        if gold and gold not in clips:
-            raise DataError(f"{where}: the right answer {gold} is none of the options {', '.join(sorted(clips))}")
         return Item(
             id=f"{self.name}/{name}",
             benchmark=self.name,
@@ -238,37 +223,30 @@ class EmpathyEval:
             case=name,
             group=group,
             style="",
-            turns=(Turn(Clip(said), words),),
+            turns=(Turn(Clip(utterance), words),),
             source=source,
             context=context,
-            question=QUESTION,
-            options=options,
+            question=MOST_EMPATHETIC,
+            options=spoken_options(clips, gold, where),
             gold=gold,
             references=(reference,) if reference else (),
         )
 
 
 def _answer(fields: Fields, where: str) -> str:
-    """The letter of the right answer that a row gives; "" where it gives none."""
+    """Return the letter of the right answer in a row, or ""."""
     given = text(fields, ("answer", "gold", "label"), where)
-    found = _ANSWER.fullmatch(given)
-    if given and found is None:
+    letter = LETTER.fullmatch(given)
+    if given and letter is None:
         raise DataError(f"{where}: the answer {shown(given)[:40]!r} is not a letter, like A or opt-A")
-    return found[1].upper() if found else ""
+    return letter[1].upper() if letter else ""
 
 
-def _letter(key: str, where: str) -> str:
-    found = _OPTION.fullmatch(key.strip())
-    if found is None:
-        raise DataError(f"{where}: an option is called {shown(key)!r}; opt-A, opt-B, … are expected")
-    return found[1].upper()
-
-
-def _group(name: str, source: str, said: str) -> str:
-    """The variants of one utterance: by the question's name, or by the recording they share."""
+def _group(name: str, source: str, utterance: str) -> str:
+    """Return the group of variants: the shared start of their names, or the recording that they share."""
     if source in _VARIANT:
         return _VARIANT[source].sub("", name)
-    return f"{source}/{Path(said).stem}"
+    return f"{source}/{Path(utterance).stem}"
 
 
 def _contexts(given: list[object], where: str) -> Iterator[tuple[str, str, str]]:
@@ -287,15 +265,6 @@ def _tones(given: Fields, where: str) -> Iterator[tuple[str, str, str]]:
             yield key.removesuffix("_response"), context, text(fields, (key,), where)
 
 
-def _doubled(ids: list[str]) -> str:
-    seen: set[str] = set()
-    for one in ids:
-        if one in seen:
-            return one
-        seen.add(one)
-    return ""
-
-
 def load(data: Path) -> EmpathyEval:
-    """The release that lies in `data`."""
+    """Load the release in `data`."""
     return EmpathyEval(data)

@@ -1,6 +1,6 @@
-"""Download a benchmark's official release, from a dataset hub or a repository: resumable and verified.
+"""Download a benchmark's official release from a dataset hub or a repository, with resume and verification.
 
-What is published where, and on what terms, a benchmark's own file says (`SUITE.release`).
+Each benchmark states in `SUITE.release` where it is published and under which licence.
 """
 
 from __future__ import annotations
@@ -20,43 +20,42 @@ from overtone.paths import inside, shown
 from overtone.suite import Release, Suite
 
 _AT_ONCE = 8
-_POINTER = b"version https://git-lfs.github.com/spec/"  # what git keeps in place of a file that lies elsewhere
+_POINTER = b"version https://git-lfs.github.com/spec/"  # the start of a Git LFS pointer, stored in place of a file
 
 
 class Fetched(Struct, frozen=True):
-    """What a fetch did."""
+    """The size of a release, and how many of its files were downloaded."""
 
     files: int
     bytes: int
     new_files: int
-    new_bytes: int
 
 
 def release_of(name: str) -> Release:
-    """Where a benchmark is published. UsageError, with those that are, for one that is unknown or is not."""
-    suite = getattr(registry.find("benchmarks", name), "SUITE", None)
-    if isinstance(suite, Suite) and suite.release is not None:
+    """Return where a benchmark is published. Raises UsageError, with a list of those that are, if it is not."""
+    suite = _suite(name)
+    if suite and suite.release is not None:
         return suite.release
-    known = [other for other in registry.listing("benchmarks") if _has_release(other)]
-    where = f" ({suite.facts.data})" if isinstance(suite, Suite) else ""
-    raise UsageError(f"no release of {name!r} can be fetched{where}; there is one of: {', '.join(known)}")
+    known = [other for other in registry.listing("benchmarks") if (found := _suite(other)) and found.release]
+    source = f" ({suite.facts.data})" if suite else ""
+    raise UsageError(f"no release of {name!r} can be fetched{source}; there is one of: {', '.join(known)}")
 
 
-def _has_release(name: str) -> bool:
+def _suite(name: str) -> Suite | None:
     suite = getattr(registry.find("benchmarks", name), "SUITE", None)
-    return isinstance(suite, Suite) and suite.release is not None
+    return suite if isinstance(suite, Suite) else None
 
 
-def parts_of(release: Release) -> Iterator[Release]:
-    """A release and the further places it lies in."""
+def repositories_of(release: Release) -> Iterator[Release]:
+    """Yield a release and every further repository that holds files of it."""
     yield release
     for other in release.also:
-        yield from parts_of(other)
+        yield from repositories_of(other)
 
 
 def terms_of(release: Release) -> str:
-    """What one agrees to, a line for each place."""
-    return "\n".join(f"{part.repo}: {part.licence}" for part in parts_of(release))
+    """Return the licence of each repository, one per line."""
+    return "\n".join(f"{one.repo}: {one.licence}" for one in repositories_of(release))
 
 
 def fetch(
@@ -68,34 +67,33 @@ def fetch(
     progress: Callable[[int, int], None] | None = None,
     pause: float = 0.5,
 ) -> Fetched:
-    """Download the release of benchmark `name` into `out`. Files that are already there and whole are skipped.
+    """Download the release of benchmark `name` into `out`. Complete files that exist are skipped.
 
-    `revision` is a branch, a tag or a commit of the release's first place; "" is the newest.
+    `revision` is a branch, a tag or a commit of the release's first repository; "" is the newest.
 
-    The hosts are the hub's and GitHub's own, or those that `HF_ENDPOINT`, `GITHUB_ENDPOINT` and `GITHUB_RAW_ENDPOINT`
-    name. A token is read from `HF_TOKEN` or `GITHUB_TOKEN` alone and goes to its host only. `say` gets the terms and
-    sizes before anything is downloaded, `progress` bytes done and bytes to do, from several threads in turn. Raises
-    MissingExtra without huggingface_hub, and DataError, with what to do, when a host cannot be reached, refuses, names
-    a path outside `out`, or sends wrong bytes.
+    The default hosts are the hub and GitHub; `HF_ENDPOINT`, `GITHUB_ENDPOINT` and `GITHUB_RAW_ENDPOINT` name others. A
+    token is read from `HF_TOKEN` or `GITHUB_TOKEN` and sent to its host only. `say` gets licences and sizes before
+    anything is downloaded; `progress` gets the bytes done and the bytes to do, from several threads in turn. Raises
+    MissingExtra without huggingface_hub, and DataError if a host cannot be reached, refuses, names a path outside
+    `out`, or sends wrong bytes.
     """
     release = release_of(name)
-    # All paths are checked before the first file is written; one that is listed twice is one file, the first.
+    # All paths are checked before the first file is written. Of two files with one path, the first is kept.
     wanted: dict[Path, tuple[Host, Remote]] = {}
-    for part in parts_of(release):
-        host = HOSTS[part.host](part.repo, revision if part is release else "", pause)
-        files = [file for file in host.files() if _is_wanted(file.path, part)]
+    for one in repositories_of(release):
+        host = HOSTS[one.host](one.repo, revision if one is release else "", pause)
+        files = [file for file in host.files() if _is_wanted(file.path, one)]
         if not files:
-            raise DataError(f"{part.repo} at {host.revision} has no such files; check --revision")
+            raise DataError(f"{one.repo} at {host.revision} has no such files; check --revision")
         for file in files:
             wanted.setdefault(inside(out, file.path), (host, file))
         size = as_size(sum(file.size for file in files))
-        say(f"{part.repo}: {len(files)} files, {size}. Licence: {part.licence}.")
+        say(f"{one.repo}: {len(files)} files, {size}. Licence: {one.licence}.")
     return _fetch_all(wanted, out, say, progress)
 
 
 def _is_wanted(path: str, release: Release) -> bool:
-    wanted = release.folders
-    return not wanted or any(path == folder or path.startswith(f"{folder}/") for folder in wanted)
+    return not release.folders or any(path == one or path.startswith(f"{one}/") for one in release.folders)
 
 
 def _fetch_all(
@@ -107,19 +105,19 @@ def _fetch_all(
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise DataError(f"{shown(str(out))}: cannot be made: {error.strerror}; choose another --out") from None
+        raise DataError(f"{shown(str(out))}: cannot be created: {error.strerror}; choose another --out") from None
     total = sum(file.size for _, file in files.values())
     wanted = {path: entry for path, entry in files.items() if not is_whole(path, entry[1])}
     to_do = sum(file.size for _, file in wanted.values())
     if not wanted:
-        say(f"All files are already in {shown(str(out))} and whole; nothing to download.")
-        return Fetched(len(files), total, 0, 0)
+        say(f"All files are in {shown(str(out))} and complete; nothing to download.")
+        return Fetched(len(files), total, 0)
     free = shutil.disk_usage(out).free
     if free < to_do:
         raise DataError(
             f"{shown(str(out))}: {as_size(to_do)} are needed, {as_size(free)} are free; choose another --out"
         )
-    say(f"Downloading {len(wanted)} files, {as_size(to_do)}, into {shown(str(out))}; stop and start again at will.")
+    say(f"Downloading {len(wanted)} files, {as_size(to_do)}, into {shown(str(out))}. You can stop and resume it.")
     try:
         _download(wanted, lambda done: progress(done, to_do) if progress else None)
     except OSError as error:
@@ -128,7 +126,7 @@ def _fetch_all(
     if pointers:
         named = shown(pointers[0].name)
         say(f"{len(pointers)} files only point to Git LFS ({named}, …): get those with 'git lfs pull' in a clone.")
-    return Fetched(len(files), total, len(wanted), to_do)
+    return Fetched(len(files), total, len(wanted))
 
 
 class _Stopped(Exception):
@@ -136,19 +134,19 @@ class _Stopped(Exception):
 
 
 def _download(wanted: dict[Path, tuple[Host, Remote]], progress: Callable[[int], None]) -> None:
-    """Download several files at once. The first failure, or an interrupt, ends them all and is raised."""
+    """Download several files in parallel. The first failure, or an interrupt, stops all of them and is raised."""
     done: dict[Path, int] = {}
-    turn, stop = threading.Lock(), threading.Event()
+    lock, stop = threading.Lock(), threading.Event()
 
     def one(path: Path, host: Host, file: Remote) -> None:
-        def tell(position: int) -> None:
+        def report(position: int) -> None:
             if stop.is_set():
                 raise _Stopped
-            with turn:
+            with lock:
                 done[path] = position
                 progress(sum(done.values()))
 
-        host.download(file, path, tell)
+        host.download(file, path, report)
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         try:

@@ -1,7 +1,7 @@
-"""Which benchmark a folder belongs to, told by the files that only that benchmark has.
+"""Recognise the benchmark that a folder belongs to by files that only this benchmark has.
 
-Several benchmarks read files of any name, and two share one layout, so a folder given to the wrong one would run
-without a complaint. The files are named by each benchmark's `SUITE.layout`; a built set also has a manifest.
+Several benchmarks read files of any name, and two share one layout, so a folder given to the wrong benchmark would run
+without an error. Each benchmark names its files in `SUITE.layout`; a built set also has a manifest.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from overtone.suite import Suite
 
 class _Manifest(Struct):
     name: str
-    recipes: str  # which only a set built by Overtone has
+    recipes: str  # only a set built by Overtone has it
 
 
 def built_set(root: Path) -> str:
-    """Return the name that the manifest of a set built by Overtone gives it, or "" where there is no such manifest."""
+    """Return the name in the manifest of a set built by Overtone, or "" if the folder has no such manifest."""
     try:
         return msgspec.json.decode(read_plain(root / FILE, MAX_BYTES), type=_Manifest).name
     except (OSError, OvertoneError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -32,32 +32,35 @@ def built_set(root: Path) -> str:
 
 
 def looks_like(name: str, data: Path) -> str:
-    """Return the built-in benchmark other than `name` that `data` belongs to by its files.
+    """Return the built-in benchmark other than `name` whose files are in `data`.
 
-    Returns "" where `name` is not a built-in, where the folder has files of `name` itself, or where it has those of no
-    other or of several others.
+    Returns "" if `name` is not built in, if the folder has files of `name` itself, or if it has files of no other
+    benchmark or of several.
     """
     known, name = registry.builtins("benchmarks"), name.replace("_", "-").lower()
     if name not in known or not data.is_dir():
         return ""
-    mine = _has_layout(name, data)
-    if name in ("open", "echomind") and mine:  # one layout: only the manifest tells them apart
-        other = "open" if built_set(_root(data)) else "echomind"
-        return "" if other == name else other
-    others = [] if mine else [other for other in known if other not in (name, "open") and _has_layout(other, data)]
-    return ("open" if others == ["echomind"] and built_set(_root(data)) else others[0]) if len(others) == 1 else ""
+    if not _has_layout(name, data):
+        return benchmark_of(data)
+    other = _open_or_echomind(data) if name in ("open", "echomind") else name
+    return "" if other == name else other
 
 
 def benchmark_of(data: Path) -> str:
-    """Return the built-in benchmark that `data` belongs to by its files; "" where it has those of none or several."""
+    """Return the built-in benchmark whose files are in `data`; "" if `data` has files of none or of several."""
     names = [name for name in registry.builtins("benchmarks") if _has_layout(name, data)]
-    if set(names) == {"echomind", "open"}:  # one layout: only the manifest tells them apart
-        return "open" if built_set(_root(data)) else "echomind"
+    if set(names) == {"echomind", "open"}:
+        return _open_or_echomind(data)
     return names[0] if len(names) == 1 else ""
 
 
+def _open_or_echomind(data: Path) -> str:
+    """Distinguish two benchmarks of the same layout: only a built set has a manifest."""
+    return "open" if built_set(_root(data)) else "echomind"
+
+
 def refuse_built(name: str, data: Path) -> None:
-    """Raise DataError where a manifest leaves no doubt: results of a built set must not stand beside EchoMind's."""
+    """Raise DataError if `data` has the manifest of a built set, whose results must not be reported as EchoMind's."""
     if looks_like(name, data) == "open":
         built = shown(built_set(_root(data)))
         raise DataError(
@@ -67,29 +70,31 @@ def refuse_built(name: str, data: Path) -> None:
 
 
 def warnings(name: str, data: Path) -> list[str]:
-    """Return a warning where a folder that `name` can read looks like another benchmark's."""
+    """Return a warning if a folder that `name` can read has the files of another benchmark."""
     other = looks_like(name, data)
     if not other:
         return []
-    told = f"looks like {_title(other)}, not like {_title(name)}"
-    return [f"{shown(str(data))} {told}; if it is, run it with 'overtone run {other}'"]
+    return [
+        f"{shown(str(data))} looks like {_title(other)}, not like {_title(name)}; "
+        f"if it is, run it with 'overtone run {other}'"
+    ]
 
 
 def hint(name: str, data: Path) -> str:
-    """Return what to add to an error about a folder that `name` cannot read: which benchmark it belongs to."""
+    """Return the end of an error about a folder that `name` cannot read: it names the benchmark that can, if any."""
     other = looks_like(name, data)
     return f"; this folder looks like {_title(other)}: 'overtone run {other}' reads it" if other else ""
 
 
 def _root(data: Path) -> Path:
-    """The folder of a whole set, where `data` may be one of its sources."""
+    """Return the folder of the whole set if `data` is one of its sources."""
     return data.parent if data.name.startswith("data_") else data
 
 
 def _has_layout(name: str, data: Path) -> bool:
     try:
         return any(next(data.glob(pattern), None) is not None for pattern in _suite(name).layout)
-    except OSError:  # a folder that cannot be listed: the loader reports it
+    except OSError:  # the loader reports a folder that cannot be listed
         return False
 
 
@@ -98,6 +103,6 @@ def _title(name: str) -> str:
 
 
 def _suite(name: str) -> Suite:
-    found = registry.find("benchmarks", name).SUITE
-    assert isinstance(found, Suite)
-    return found
+    suite = registry.find("benchmarks", name).SUITE
+    assert isinstance(suite, Suite)
+    return suite

@@ -1,12 +1,12 @@
 """Overtone-Open: 468 scripts, 12 for each of the 39 cues, with conflicts, dialogues, controls and false-cue questions.
 
-Built by `overtone build open`. It is read as EchoMind is, and what EchoMind does not have is laid over it: parts kept
-apart from the headline, two-turn dialogues, and for every cue whether it was shown to be heard in the clips.
+Built by `overtone build open`. Its files have EchoMind's layout, with three additions: parts that the headline does not
+count, two-turn dialogues, and for every cue whether it was validated, that is, shown to be heard in the clips.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,8 @@ import msgspec
 from msgspec import Struct
 
 from overtone.benchmarks import Selection
-from overtone.benchmarks._files import Fields, language, read_objects, text
-from overtone.benchmarks.echomind import LAYOUT, EchoMind, dimension_of
+from overtone.benchmarks._files import Fields, UniqueIds, language, read_objects, slugify, text
+from overtone.benchmarks.echomind import LAYOUT, EchoMind, digest, dimension_of
 from overtone.benchmarks.echomind import fields as read
 from overtone.benchmarks.echomind.files import Source
 from overtone.errors import DataError
@@ -26,7 +26,7 @@ from overtone.suite import Facts, Suite
 
 KINDS = {"understanding": 1, "reasoning": 2, "false_cue": 1, "conflict": 2, "fixed": 2}
 PART_OF_KIND = {"false_cue": "false-cue", "conflict": "conflict", "fixed": "fixed"}
-VARIANTS = ("changed", "steady")  # of a dialogue: the cue of its second turn is another, or the same
+VARIANTS = ("changed", "steady")  # of a dialogue: the second turn has another cue than the first, or the same
 STATUSES = ("validated", "unvalidated")
 _MANIFEST_BYTES = 100_000_000
 SUITE = Suite(
@@ -47,21 +47,21 @@ SUITE = Suite(
 
 
 class Manifest(Struct, frozen=True):
-    """What is read of a built set's manifest: cue → validated or unvalidated."""
+    """The part of a built set's manifest that is read here."""
 
-    status: dict[str, str] = {}
+    status: dict[str, str] = {}  # cue → validated or unvalidated
 
 
 class Dialogue(Struct, frozen=True):
-    """One variant of a dialogue: its turns with the reference reply to each."""
+    """One variant of a dialogue: its turns, each with its reference reply."""
 
     source: str
     case_id: str
     variant: str
     topic: str
     turns: tuple[Turn, ...]
-    other_cue: str  # that the other variant's second turn carries, or this one's first
-    language: str = ""  # as an item's
+    other_cue: str  # the cue of the other variant's second turn, or of this one's first turn
+    language: str = ""  # same as Item.language
 
 
 class Open(EchoMind):
@@ -73,10 +73,10 @@ class Open(EchoMind):
         super().__init__(data, name)
         self._statuses = read_statuses(self.root)
         self.dialogues: list[Dialogue] = [d for source in self._sources for d in self._read_dialogues(source)]
-        self.warnings = self._met.lines()
+        self.warnings = self.notices.lines()
 
     def items(self, selection: Selection) -> Iterator[Item]:
-        """Yield EchoMind's items, then the dialogues, which are asked where target clips are."""
+        """Yield the items that EchoMind's layout gives, then the dialogues if the selection includes target clips."""
         yield from super().items(selection)
         if "target" in selection.styles:
             yield from map(self._dialogue, self.dialogues)
@@ -84,7 +84,7 @@ class Open(EchoMind):
     def _dialogue(self, d: Dialogue) -> Item:
         group = f"{d.source}/{d.case_id}"
         cue = d.turns[-1].cue
-        found = {self._status(turn.cue) for turn in d.turns if turn.cue}
+        statuses = {self._status(turn.cue) for turn in d.turns if turn.cue}
         return Item(
             id=f"{self.name}/{d.source}/dialogue/{d.case_id}/{d.variant}",
             benchmark=self.name,
@@ -101,8 +101,7 @@ class Open(EchoMind):
             source=d.source,
             topic=d.topic,
             part="dialogue",
-            # The weakest of its cues decides: a reply can show no more than what was to be heard.
-            status=next((s for s in ("unvalidated", "", "validated") if s in found), ""),
+            status=weakest(statuses),
             language=d.language,
         )
 
@@ -110,28 +109,28 @@ class Open(EchoMind):
         return self._statuses.get(cue, "")
 
     def _part(self, kind: str, fields: Fields, where: str) -> str:
-        told = text(fields, ("part",), where) or PART_OF_KIND.get(kind, "")
-        if told and told not in PARTS:
-            raise DataError(f"{where}: unknown part {told!r}{suggest(told, PARTS)}; known: {', '.join(PARTS)}")
-        return "" if told == "core" else told
+        part = text(fields, ("part",), where) or PART_OF_KIND.get(kind, "")
+        if part and part not in PARTS:
+            raise DataError(f"{where}: unknown part {part!r}{suggest(part, PARTS)}; known: {', '.join(PARTS)}")
+        return "" if part == "core" else part
 
     def _category(self, kind: str, level: int, fields: Fields, stem: str, identity: str, part: str) -> str:
         if kind not in PART_OF_KIND or part == "fixed":
             return super()._category(kind, level, fields, stem, identity, part)
-        return next((read.slugify(told) for told in read.kinds_of(fields)), part)
+        return next((slugify(kind) for kind in read.kinds_of(fields)), part)
 
     def _read_dialogues(self, source: Source) -> Iterator[Dialogue]:
         path = source.folder / "dialogues.json"
         if not path.is_file():
             return
         inside(self.root, path.relative_to(self.root).as_posix())
-        seen: dict[str, int] = {}
+        ids = UniqueIds(self.notices, "dialogues")
         for position, fields in enumerate(read_objects(path)):
             where = f"{shown(str(path))}: position {position}"
             case_id = text(fields, ("case_id", "id"), where)
             if not case_id:
                 raise DataError(f"{where}: no 'case_id'; every dialogue needs one")
-            case_id = self._unique(case_id, fields, seen, "dialogues", where)
+            case_id = ids.claim(case_id, digest(fields), where)
             variants = fields.get("variants")
             if not isinstance(variants, dict) or not variants:
                 raise DataError(f"{where}: 'variants' must hold changed or steady, each a list of turns")
@@ -149,9 +148,9 @@ class Open(EchoMind):
         turns = {v: self._turns(source, variants[v], f"{where}, {v}") for v in VARIANTS if v in variants}
         for variant, spoken in turns.items():
             if any(turn.clip is None for turn in spoken):
-                self._met.add("dialogues with a missing clip are left out", f"{source.name}/{case_id}/{variant}")
+                self.notices.add("dialogues with a missing clip are left out", f"{source.name}/{case_id}/{variant}")
                 continue
-            cues = [t.cue for told in turns.values() for t in told]
+            cues = [turn.cue for one in turns.values() for turn in one]
             other = next((cue for cue in reversed(cues) if cue != spoken[-1].cue), "")
             yield Dialogue(source.name, case_id, variant, topic, spoken, other)
 
@@ -163,32 +162,36 @@ class Open(EchoMind):
     def _turn(self, source: Source, fields: Fields, where: str) -> Turn:
         named = text(fields, read.AUDIO, where)
         if not named:
-            raise DataError(f"{where}: names no 'audio_file'")
+            raise DataError(f"{where}: 'audio_file' is missing; build the set again")
         clip = self._clip(named, source, where)
         label = text(fields, read.CUE, where)
         words = text(fields, ("words", *read.WORDS), where)
-        spoken = self._spoken(clip or named, fields, "target", source, where)
+        spoken = self._spoken(clip or named, fields, source, where)
         cue = self._cue(label, where)[0] if label else ""
         return Turn(Clip(clip) if clip else None, words, cue, spoken.reply, spoken.reply_audio)
 
 
 def read_statuses(root: Path) -> dict[str, str]:
-    """Cue → validated or unvalidated, as the manifest says; nothing where there is none or it does not say."""
+    """Return cue → validated or unvalidated from the set's manifest; empty if the manifest or the entry is missing."""
     path = inside(root, "manifest.json")
     if not path.is_file():
         return {}
     name = shown(str(path))
-
     try:
-        found = msgspec.json.decode(read_plain(path, _MANIFEST_BYTES), type=Manifest).status
+        statuses = msgspec.json.decode(read_plain(path, _MANIFEST_BYTES), type=Manifest).status
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise DataError(f"{name}: not a manifest ({error}); build the set again") from None
-    for cue, status in found.items():
+    for cue, status in statuses.items():
         if status not in STATUSES:
             raise DataError(f"{name}: the status of {shown(cue)} is {shown(status)!r}; known: {', '.join(STATUSES)}")
-    return found
+    return statuses
+
+
+def weakest(statuses: Collection[str]) -> str:
+    """Return the weakest status of an item's cues: a reply cannot show that it heard an unvalidated cue."""
+    return next((status for status in ("unvalidated", "", "validated") if status in statuses), "")
 
 
 def load(data: Path) -> Open:
-    """The set that lies in `data`."""
+    """Load the set in `data`."""
     return Open(data)

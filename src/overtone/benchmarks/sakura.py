@@ -1,7 +1,7 @@
-"""SAKURA: one recording, two questions. What is heard (single-hop), and what follows from it (multi-hop)?
+"""SAKURA: two questions on one recording, about what is heard (single-hop) and what follows from it (multi-hop).
 
-Four tracks, each a folder with `metadata.csv`, `metadata.json` and `audio/`; the two tables must say the same. The
-point is in the pair: a model that hears the animal and still cannot say what it eats does not use what it heard.
+Each of the four tracks is a folder with `metadata.csv`, `metadata.json` and `audio/`; the two tables must agree. The
+pair matters: a model that hears the animal but cannot say what it eats does not use what it heard.
 """
 
 from __future__ import annotations
@@ -13,17 +13,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from overtone.benchmarks._files import lowered, text
-from overtone.benchmarks._recordings import Recordings, cue_of
+from overtone.benchmarks._files import lowered, read_json, text
+from overtone.benchmarks._folder import BenchmarkFolder, cue_of, mean_of_categories
 from overtone.errors import DataError
 from overtone.paths import inside, read_plain, shown
 from overtone.schema import Clip, Item, Option, Turn
-from overtone.suite import Column, Facts, Groups, Headline, Published, Reduce, Release, Scored, Suite
+from overtone.suite import Column, Facts, Headline, Published, Release, Scored, Suite
 
 TRACKS = ("gender", "language", "emotion", "animal")
-HOMES = ("", "data/", "SAKURA/data/")  # where the folders of the tracks may lie
+HOMES = ("", "data/", "SAKURA/data/")  # folders that may hold the tracks
 HOPS = {"single": 1, "multi": 2}  # → level
 FIELDS = ("attribute_label", "single_instruction", "single_answer", "multi_instruction", "multi_answer")
 _MAX_BYTES = 100_000_000
@@ -35,7 +33,7 @@ _ANSWER = re.compile(r"\(([a-z])\)\s*(.*)", re.S)
 
 
 def used(score: str) -> Callable[[Sequence[Scored]], list[Scored]]:
-    """The multi-hop questions of recordings whose single-hop question is right, of the same repeat."""
+    """Return a filter for multi-hop replies on recordings whose single-hop question is right in the same repeat."""
 
     def among(replies: Sequence[Scored]) -> list[Scored]:
         heard = {(r.item.group, r.repeat) for r in replies if r.item.level == 1 and r.values.get(score) == 1}
@@ -44,33 +42,17 @@ def used(score: str) -> Callable[[Sequence[Scored]], list[Scored]]:
     return among
 
 
-def over_tracks(score: str, level: int) -> Reduce:
-    """Every track counts the same."""
-
-    def reduce(groups: Groups) -> float | None:
-        by_track: dict[str, list[float]] = {}
-        for group in groups:
-            for reply in group:
-                value = reply.values.get(score)
-                if reply.item.level == level and value is not None:
-                    by_track.setdefault(reply.item.category, []).append(value)
-        means = [sum(values) / len(values) for values in by_track.values()]
-        return sum(means) / len(means) if means else None
-
-    return reduce
+_METHOD = {"accuracy": "read by our rules", "sakura_correct": "by a judge who knows the right answer, as in the paper"}
 
 
-_BY = {"accuracy": "read by rule", "sakura_correct": "by a judge that is told the right answer, as in the paper"}
-
-
-def _three(score: str) -> tuple[Column, ...]:
-    how = _BY[score]
+def _hop_columns(score: str) -> tuple[Column, ...]:
+    how = _METHOD[score]
     return (
-        Column("single", "Single-hop", score, {"level": (1,)}, help=f"what is heard; {how}"),
-        Column("multi", "Multi-hop", score, {"level": (2,)}, help=f"what follows from it; {how}"),
+        Column("single", "Single-hop", score, {"level": (1,)}, help=f"Questions about what is heard; {how}"),
+        Column("multi", "Multi-hop", score, {"level": (2,)}, help=f"Questions about what follows from it; {how}"),
         Column(
             "used", "Multi-hop where single-hop is right", score, among=used(score),
-            help=f"facts heard and used: only recordings whose single-hop question is right; {how}",
+            help=f"Facts heard and used: only recordings whose single-hop question is right; {how}",
         ),
     )  # fmt: skip
 
@@ -81,9 +63,10 @@ def _as_printed() -> Iterator[Column]:
             only: dict[str, tuple[str | int, ...]] = {"category": (track,), "level": (level,)}
             yield Column(f"{track}_{hop}", f"{track.capitalize()}, {hop}", "sakura_correct", only)
     for hop, level in HOPS.items():
+        mean = mean_of_categories(lambda reply: reply.values.get("sakura_correct"), level)
         yield Column(
-            f"average_{hop}", f"Average, {hop}", "sakura_correct", {"level": (level,)},
-            over_tracks("sakura_correct", level), help="the mean of the tracks that were asked",
+            f"average_{hop}", f"Average, {hop}", "sakura_correct", {"level": (level,)}, mean,
+            help="Mean of the tracks that were asked",
         )  # fmt: skip
 
 
@@ -102,15 +85,17 @@ SUITE = Suite(
     ),
     release=Release(
         "ckyang1124/SAKURA",
-        "none is stated: the authors keep all rights, and the recordings' corpora have their own. Read its page first",
+        "none is stated: the authors keep all rights, and the corpora have their own terms. Read its page first",
         "github",
         ("data",),
     ),
     headlines=(
-        Headline("sakura", "SAKURA", _three("accuracy"), hint="Replies read by rule; every question counts the same."),
-        Headline("sakura-tracks", "SAKURA by track", _three("accuracy"), rows="category"),
-        Headline("sakura-judged", "SAKURA, judged", _three("sakura_correct")),
-        Headline("sakura-judged-tracks", "SAKURA by track, judged", _three("sakura_correct"), rows="category"),
+        Headline(
+            "sakura", "SAKURA", _hop_columns("accuracy"), hint="Replies read by rule; every question counts the same."
+        ),
+        Headline("sakura-tracks", "SAKURA by track", _hop_columns("accuracy"), rows="category"),
+        Headline("sakura-judged", "SAKURA, judged", _hop_columns("sakura_correct")),
+        Headline("sakura-judged-tracks", "SAKURA by track, judged", _hop_columns("sakura_correct"), rows="category"),
         Headline(
             "sakura-paper",
             "SAKURA, as its authors print it",
@@ -134,8 +119,8 @@ SUITE = Suite(
                 ("Gemini-1.5-flash", (77.0, 24.2, 98.2, 79.8, 24.6, 19.4, 27.2, 16.2, 56.8, 34.9)),
                 ("Gemini-1.5-pro", (74.0, 43.4, 97.2, 90.6, 39.2, 24.0, 42.0, 28.6, 63.1, 46.6)),
             ),
-            comparable="the judge was gpt-4o-2024-11-20 with the authors' own words, and the options stood within the "
-            "question; set a run beside these only where it was judged with rubric sakura",
+            comparable="the judge was gpt-4o-2024-11-20 with the authors' prompt, and the question included the "
+            "options; compare a run with these only if it was judged with rubric sakura",
             digits={f"{track}_{hop}": 1 for track in (*TRACKS, "average") for hop in HOPS},
         ),
     ),
@@ -149,17 +134,18 @@ SUITE = Suite(
 # ── the files ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class Sakura(Recordings):
+class Sakura(BenchmarkFolder):
     """A folder that holds track folders, or the repository's folder above it."""
 
     name = "sakura"
+    prompts = {"choose.letters": "item"}  # noqa: RUF012  (a question with two options lists two letters)
 
     def __init__(self, data: Path) -> None:
         super().__init__(data, "the tracks (Animal/, Emotion/, Gender/, Language/)")
         home = next((h for h in HOMES if self._tracks(h)), None)
         if home is None:
             raise DataError(
-                f"{shown(str(data))}: no folder here holds a metadata.csv or .json; give the release's data folder"
+                f"{shown(str(data))}: no folder in it has a metadata.csv or .json; give the release's data folder"
             )
         for folder in self._tracks(home):
             self._read(folder, f"{home}{folder.name}/")
@@ -172,7 +158,7 @@ class Sakura(Recordings):
     def _read(self, folder: Path, prefix: str) -> None:
         track = folder.name.lower()
         if track not in TRACKS:
-            self.met.add(f"tracks other than {', '.join(TRACKS)} are asked under their own name", folder.name)
+            self.notices.add(f"tracks other than {', '.join(TRACKS)} keep their own name", folder.name)
         tables = {
             path: read(path)
             for kind, read in (("csv", _read_csv), ("json", _read_json))
@@ -191,14 +177,14 @@ class Sakura(Recordings):
         stem, options = _split(fields[f"{hop}_instruction"])
         identity = f"sakura/{track}/{name}/{hop}"
         if len(options) < 2:
-            self.met.add("questions without two options, (a) … (b) …, are left out", identity)
+            self.notices.add("questions without two options, (a) … (b) …, are left out", identity)
             return
         gold = _gold(fields[f"{hop}_answer"], options)
         if not gold:
-            self.met.add("questions whose answer is none of their options are asked and not scored", identity)
+            self.notices.add("questions whose answer is not one of their options are asked but not scored", identity)
         label = fields["attribute_label"]
         cue, dimension = cue_of(label)
-        self.found.append(
+        self._items.append(
             Item(
                 id=identity,
                 benchmark=self.name,
@@ -219,16 +205,16 @@ class Sakura(Recordings):
         )
 
 
-Rows = dict[str, tuple[str, dict[str, str]]]  # a recording's name → where it stands, and what is said of it
+Rows = dict[str, tuple[str, dict[str, str]]]  # name of a recording → its place in the table, and its fields
 
 
 def _read_csv(path: Path) -> Rows:
     name = shown(str(path))
     try:
-        written = read_plain(path, _MAX_BYTES).decode("utf-8-sig")
+        content = read_plain(path, _MAX_BYTES).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"{name}: not UTF-8 text (byte {error.start}); fetch the file again") from None
-    reader = csv.DictReader(io.StringIO(written, newline=""), strict=True)
+    reader = csv.DictReader(io.StringIO(content, newline=""), strict=True)
     rows: Rows = {}
     try:
         missing = {"file", *FIELDS} - set(reader.fieldnames or ())
@@ -237,7 +223,7 @@ def _read_csv(path: Path) -> Rows:
         for row in reader:
             where = f"{name}, line {reader.line_num}"
             if None in row or None in row.values():
-                raise DataError(f"{where}: has not as many cells as the first line; fetch the file again")
+                raise DataError(f"{where}: the number of cells differs from the first line; fetch the file again")
             _keep(rows, row["file"], row, where)
     except csv.Error as error:
         raise DataError(f"{name}, line {reader.line_num}: not usable CSV ({error}); fetch the file again") from None
@@ -245,11 +231,7 @@ def _read_csv(path: Path) -> Rows:
 
 
 def _read_json(path: Path) -> Rows:
-    name = shown(str(path))
-    try:
-        tree: Any = msgspec.json.decode(read_plain(path, _MAX_BYTES).removeprefix(b"\xef\xbb\xbf"))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise DataError(f"{name}: not valid JSON: {error}; fetch the file again") from None
+    name, tree = shown(str(path)), read_json(path)
     if not isinstance(tree, dict) or not all(isinstance(fields, dict) for fields in tree.values()):
         raise DataError(f"{name}: an object of recordings is expected, each with its questions; fetch the file again")
     rows: Rows = {}
@@ -262,17 +244,17 @@ def _read_json(path: Path) -> Rows:
 
 def _keep(rows: Rows, file: str, fields: Mapping[str, Any], where: str) -> None:
     if not file:
-        raise DataError(f"{where}: names no recording")
+        raise DataError(f"{where}: the name of the recording is missing; fetch the file again")
     if file in rows:
-        raise DataError(f"{where}: {shown(file)} comes twice; keep one")
-    told = {field: text(dict(fields), (field,), where) for field in FIELDS}
-    if empty := [field for field, value in told.items() if not value]:
+        raise DataError(f"{where}: {shown(file)} is duplicated; keep one")
+    values = {field: text(dict(fields), (field,), where) for field in FIELDS}
+    if empty := [field for field, value in values.items() if not value]:
         raise DataError(f"{where}: {empty[0]!r} is missing or empty; fetch the file again")
-    rows[file] = (where, told)
+    rows[file] = (where, values)
 
 
 def _check_agree(tables: Mapping[Path, Rows]) -> None:
-    """DataError where the two tables of a track differ: one of them is damaged, and which cannot be known."""
+    """Raise DataError if the two tables of a track differ, because one of them must be damaged."""
     if len(tables) < 2:
         return
     (_, first), (other, second) = tables.items()
@@ -280,13 +262,13 @@ def _check_agree(tables: Mapping[Path, Rows]) -> None:
         if file not in first or file not in second:
             where = (first if file in first else second)[file][0]
             raise DataError(f"{where}: {shown(file)} is in one of the two tables only; fetch both again")
-        (where, told), (_, again) = first[file], second[file]
-        if differs := [field for field in FIELDS if told[field] != again[field]]:
-            raise DataError(f"{where}: {differs[0]!r} is another than in {shown(other.name)}; fetch both again")
+        (where, values), (_, other_values) = first[file], second[file]
+        if differing := [field for field in FIELDS if values[field] != other_values[field]]:
+            raise DataError(f"{where}: {differing[0]!r} differs from {shown(other.name)}; fetch both again")
 
 
 def _split(instruction: str) -> tuple[str, tuple[Option, ...]]:
-    """A question and its options, which stand within it: `Which animal? (a) pig (b) crow`."""
+    """Split an instruction like `Which animal? (a) pig (b) crow` into the question and its options."""
     marks: list[re.Match[str]] = []
     for mark in _MARK.finditer(instruction):
         if mark[1] == chr(ord("a") + len(marks)):
@@ -300,14 +282,14 @@ def _split(instruction: str) -> tuple[str, tuple[Option, ...]]:
 
 
 def _gold(answer: str, options: tuple[Option, ...]) -> str:
-    """The right letter; "" where letter and words do not belong to one option."""
-    found = _ANSWER.fullmatch(answer.strip())
-    if found is None:
+    """Return the letter of an answer like `(b) crow`; "" if letter and words do not belong to the same option."""
+    match = _ANSWER.fullmatch(answer.strip())
+    if match is None:
         return ""
-    letter, words = found[1].upper(), found[2].strip()
+    letter, words = match[1].upper(), match[2].strip()
     return next((o.letter for o in options if o.letter == letter and o.text.casefold() == words.casefold()), "")
 
 
 def load(data: Path) -> Sakura:
-    """SAKURA in `data`: its data folder, or the folder above it."""
+    """Load SAKURA from its data folder, or from the folder above it."""
     return Sakura(data)

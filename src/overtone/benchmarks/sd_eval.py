@@ -1,7 +1,7 @@
-"""SD-Eval: one spoken utterance, one reply; does the reply heed the emotion, accent, age or background that was heard?
+"""SD-Eval: one spoken utterance, one reply; does the reply respond to the emotion, accent, age or background heard?
 
 Its four files (test-emo, test-acc, test-age, test-env) are read as released. Most of its sounds belong to other corpora
-and must be fetched from there; what is not in the copy is left out, with the corpus to get it from.
+and must be fetched from there. Utterances without their sound are left out, with a warning that names the corpus.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
-from overtone.benchmarks import Selection
-from overtone.benchmarks._files import Fields, Warnings, kind_of, read_objects, text
+from overtone.benchmarks._files import Fields, kind_of, read_objects, text
+from overtone.benchmarks._folder import BenchmarkFolder
 from overtone.cues import find_cue
 from overtone.errors import DataError
 from overtone.paths import inside, shown
@@ -25,7 +25,7 @@ from overtone.suite import Column, Facts, Headline, Release, Suite
 class Subset(Struct, frozen=True):
     file: str
     dimension: str
-    heeds: str
+    heard: str
 
 
 SUBSETS = {
@@ -34,7 +34,7 @@ SUBSETS = {
     "age": Subset("test-age", "speaker", "the user's age"),
     "environment": Subset("test-env", "environment", "the sound in the background"),
 }
-CORPORA = {  # the files' name of a corpus → where its sounds are
+CORPORA = {  # a corpus as the files call it → where to get its sounds and where to put them
     "RAVDESS-Speech": "RAVDESS (zenodo.org/record/1188976) into RAVDESS-Speech/Actor_NN/",
     "JL_corpus": "the JL corpus (kaggle.com/datasets/tli725/jl-corpus) into JL_corpus/",
     "MEAD": "MEAD (wywu.github.io/projects/MEAD), its m4a made wav, into MEAD/MEAD_wav/",
@@ -43,7 +43,7 @@ CORPORA = {  # the files' name of a corpus → where its sounds are
     "myst": "MyST (boulderlearning.com) into myst/",
     "synthesized": "the archives of amphion/SD-Eval (overtone data fetch sd-eval), unpacked",
 }
-CUES = {  # its words for what is one of our cues under another name; those that may be either of two are none
+CUES = {  # SD-Eval's name → our cue. A name that fits two of our cues is left out
     "driving": "car",
     "sea beach": "waves",
     "children's voice": "children",
@@ -83,8 +83,8 @@ SUITE = Suite(
                 *(
                     Column(
                         name, name.capitalize(), f"rating_{name}", {"category": (name,)}, kind="number",
-                        help=f"Mean rating, 1–10: a good reply that heeds {subset.heeds}. There, a rating without "
-                        "brackets is read by its first digit alone, 10 as 1; here every rating is read whole.",
+                        help=f"Mean rating, 1–10: a good reply that responds to {subset.heard}. SD-Eval reads only the "
+                        "first digit of a rating without brackets, 10 as 1; here every rating is read in full.",
                     )
                     for name, subset in SUBSETS.items()
                 ),
@@ -106,19 +106,14 @@ SUITE = Suite(
 )  # fmt: skip
 
 
-class SdEval:
-    """A folder with any of the four files, in it or in its `data/`, and what there is of the sounds."""
+class SdEval(BenchmarkFolder):
+    """A folder with any of the four files, directly or in its `data/`, and with any of the sounds."""
 
     name = "sd-eval"
 
     def __init__(self, data: Path) -> None:
-        if not data.is_dir():
-            raise DataError(f"{shown(str(data))}: no such folder; give the one that holds test-emo.json and the like")
-        self.root = data.resolve()
-        self.prompts: dict[str, str] = {}
-        self._met = Warnings()
+        super().__init__(data, "the four files, like test-emo.json")
         self._folders = [folder for folder in FOLDERS if (self.root / folder).is_dir()]
-        self._items: list[Item] = []
         files = {}
         for category, subset in SUBSETS.items():
             for name in (f"data/{subset.file}.json", f"{subset.file}.json"):
@@ -129,11 +124,6 @@ class SdEval:
             raise DataError(f"{shown(str(data))}: holds none of {wanted}; give a copy of the repository or its data/")
         for category, path in files.items():
             self._items += self._read(category, path)
-        self.warnings = self._met.lines()
-
-    def items(self, selection: Selection) -> Iterator[Item]:
-        """Yield every utterance whose sound is here, by subset, in the order of the files; all are conversation."""
-        yield from self._items
 
     def _read(self, category: str, path: Path) -> Iterator[Item]:
         rows = list(read_objects(path))
@@ -146,13 +136,13 @@ class SdEval:
             if not name or not named:
                 raise DataError(f"{at}: no {'utt_id' if not name else 'wav_path'!r}; fetch the file again")
             if name in seen:
-                raise DataError(f"{at}: the utt_id {shown(name)!r} comes twice; fetch the file again")
+                raise DataError(f"{at}: the utt_id {shown(name)!r} is duplicated; fetch the file again")
             seen.add(name)
             clip = self._find(named, stems[PurePosixPath(named).stem] == 1, at)
             corpus = text(fields, ("dataset_name",), at)
             if clip is None:
-                get = CORPORA.get(corpus, f"the corpus {shown(corpus)}")
-                self._met.add(f"{category}: clips that are not here are left out; get {get}", named)
+                source = CORPORA.get(corpus, f"the corpus {shown(corpus)}")
+                self.notices.add(f"{category}: missing clips are left out; get {source}", named)
                 continue
             yield self._item(category, name, corpus, clip, fields, at)
 
@@ -163,7 +153,7 @@ class SdEval:
             raise DataError(f"{where}: no {'transcript' if not words else 'info'!r}; fetch the file again")
         cue = find_cue(CUES.get(label.casefold(), label))
         slug = cue.slug if cue else ""
-        said = hashlib.sha256(words.casefold().encode()).hexdigest()[:12]
+        words_hash = hashlib.sha256(words.casefold().encode()).hexdigest()[:12]
         return Item(
             id=f"{self.name}/{category}/{name}",
             benchmark=self.name,
@@ -171,7 +161,7 @@ class SdEval:
             task="converse",
             category=category,
             case=f"{category}/{name}",
-            group=f"{category}/{said}",  # the same words come in other voices, emotions and places
+            group=f"{category}/{words_hash}",  # other voices, emotions and places have the same words
             style="",
             turns=(Turn(Clip(clip), words, slug),),
             cue=slug,
@@ -183,8 +173,10 @@ class SdEval:
         )
 
     def _find(self, named: str, alone: bool, where: str) -> str | None:
-        """Where a sound lies: under the path the file gives, in another format too; or flat in a folder, by its bare
-        name, where no other utterance of the subset has that name (MEAD calls hundreds of files 001.wav)."""
+        """Return the path of a sound: the given path, also in another format, or the bare name directly in a folder.
+
+        The bare name counts only if it is `alone`, the name of one utterance: MEAD has hundreds of files 001.wav.
+        """
         pure = PurePosixPath(named.replace("\\", "/"))
         stems = [str(pure.with_suffix(""))] + ([pure.stem] if alone else [])
         endings = dict.fromkeys((pure.suffix, *ENDINGS))
@@ -201,13 +193,12 @@ class SdEval:
 
 
 def _replies(given: object, where: str) -> tuple[str, ...]:
-    """The five replies that were written for it; the emotion they were meant to carry is not scored there either."""
+    """Return the five written replies. Each also has an emotion, which SD-Eval does not score either."""
     if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
         raise DataError(f"{where}: 'target' holds {kind_of(given)}, but a list of replies is expected")
-    found = [text(one, ("reply",), where) for one in given]
-    return tuple(reply for reply in found if reply)
+    return tuple(reply for one in given if (reply := text(one, ("reply",), where)))
 
 
 def load(data: Path) -> SdEval:
-    """The copy that lies in `data`."""
+    """Load the copy of SD-Eval in `data`."""
     return SdEval(data)

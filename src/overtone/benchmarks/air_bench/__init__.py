@@ -1,29 +1,28 @@
 """AIR-Bench: 19 tasks of hearing speech, sound and music by letter (foundation), and open answers to questions (chat).
 
 Reads `Foundation/Foundation_meta.json` and `Chat/Chat_meta.json` as released, either or both, with each recording in
-`{task_name}_{dataset_name}/`. An open answer is rated beside the reference answer, in both orders, by a judge.
+`{task_name}_{dataset_name}/`. A judge rates an open answer together with the reference answer, in both orders.
 """
 
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from overtone.benchmarks._files import Fields, read_objects, text
-from overtone.benchmarks._recordings import Recordings, cue_of
-from overtone.benchmarks.air_bench import protocol
+from overtone.benchmarks._files import Fields, read_objects, slugify, text
+from overtone.benchmarks._folder import BenchmarkFolder, cue_of, mean_of_categories
+from overtone.benchmarks.air_bench import letter_rule
 from overtone.errors import DataError
 from overtone.paths import inside, shown
 from overtone.schema import Clip, Item, Option, Turn
 from overtone.suite import Column, Facts, Groups, Headline, Published, Reduce, Release, Scored, Suite
 
 META = {"foundation": "Foundation_meta.json", "chat": "Chat_meta.json"}
-FOUNDATION = {  # what is heard → its tasks, by the names of the files, misspellings and all
+FOUNDATION = {  # kind of recording → its tasks, named as in the files, misspellings included
     "speech": (
         "Speech_Grounding", "Spoken_Language_Identification", "Speaker_Gender_Recognition", "Speaker_Emotion_Recontion",
         "Speaker_Age_Prediction", "Speech_Entity_Reconition", "Speaker_Intent_Classification",
@@ -43,7 +42,7 @@ CHAT = {
     "speech_and_music": ("speech_and_music_QA",),
 }
 MIXED = ("speech_and_sound", "speech_and_music")
-_ABOUT_A_CUE = ("gender", "emotion", "age-prediction", "vocal-sound")  # tasks whose answer names what is heard
+_ABOUT_A_CUE = ("gender", "emotion", "age-prediction", "vocal-sound")  # tasks whose answer is the name of a cue
 PROMPTS = {
     "choose.letters": "item",
     "choose.system": "{role.plain} Listen to the recording and pick the one option that answers the question best. "
@@ -53,98 +52,82 @@ PROMPTS = {
 }
 
 
-@functools.cache
-def slug(task: str) -> str:
-    return re.sub(r"[\W_]+", "-", task.lower()).strip("-")
-
-
-_HEARD = {slug(t): kind for table in (FOUNDATION, CHAT) for kind, tasks in table.items() for t in tasks}
+slug = functools.cache(slugify)
+_KIND_OF_TASK = {slug(t): kind for table in (FOUNDATION, CHAT) for kind, tasks in table.items() for t in tasks}
 
 # ── the numbers ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    found = [value for value in values if value is not None]
-    return sum(found) / len(found) if found else None
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
 
 
-def _of(groups: Groups, score: str, topic: str) -> float | None:
+def _topic_mean(groups: Groups, score: str, topic: str) -> float | None:
     return _mean(reply.values.get(score) for group in groups for reply in group if reply.item.topic == topic)
 
 
 def mixed(score: str) -> Reduce:
-    """Mixed audio: the mean of two means, speech with sound and speech with music."""
-    return lambda groups: _mean(_of(groups, score, topic) for topic in MIXED)
+    """Return the reduction for mixed audio: the mean of two means, speech with sound and speech with music."""
+    return lambda groups: _mean(_topic_mean(groups, score, topic) for topic in MIXED)
 
 
 def average(score: str) -> Reduce:
-    """The mean of four columns: speech, sound, music, mixed."""
-    return lambda groups: _mean([*(_of(groups, score, t) for t in ("speech", "sound", "music")), mixed(score)(groups)])
+    """Return the reduction to the mean of four columns: speech, sound, music, mixed."""
+    single = ("speech", "sound", "music")
+    return lambda groups: _mean([*(_topic_mean(groups, score, topic) for topic in single), mixed(score)(groups)])
 
 
 def ratio(groups: Groups) -> float | None:
-    """The model's average over the reference's."""
+    """Return the model's average divided by the average of the reference answers."""
     own, other = average("air_a")(groups), average("air_b")(groups)
     return own / other if own is not None and other else None
 
 
 def wins(reply: Scored) -> float | None:
-    """The share of a reply's verdicts, one in each order, that rate it above the reference; the mean over judges. Where
-    the verdicts behind a rating are not stored, the ratings themselves are compared."""
+    """Return the share of a reply's verdicts (one per order) that rate it above the reference, averaged over judges.
+
+    If the verdicts behind a rating are not stored, the ratings themselves are compared.
+    """
     rated, reference = reply.values.get("air_a"), reply.values.get("air_b")
     if rated is None or reference is None:
         return None
     shares = []
-    for name, told in reply.told.items():
+    for name, verdicts in reply.told.items():
         if name.startswith("air_a@") and name.endswith(".values"):
-            own, other = (given.split(",") for given in (told, reply.told.get(name.replace("air_a@", "air_b@", 1), "")))
-            if told and len(own) == len(other):
+            own = verdicts.split(",")
+            other = reply.told.get(name.replace("air_a@", "air_b@", 1), "").split(",")
+            if verdicts and len(own) == len(other):
                 shares.append(sum(float(a) > float(b) for a, b in zip(own, other, strict=True)) / len(own))
     return _mean(shares) if shares else float(rated > reference)
 
 
-def over_tasks(score: str) -> Reduce:
-    """Every task counts the same."""
-
-    def reduce(groups: Groups) -> float | None:
-        by_task: dict[str, list[float | None]] = {}
-        for group in groups:
-            for reply in group:
-                by_task.setdefault(reply.item.category, []).append(reply.values.get(score))
-        return _mean(_mean(values) for values in by_task.values())
-
-    return reduce
-
-
 LETTER = (
-    "AIR-Bench's reading: the first character, else the last but one; what is neither A–D is passed over, so a model "
-    "that answers in words is scored on fewer questions"
+    "AIR-Bench's rule: the first character, otherwise the last but one; replies with no A–D there are skipped, so a "
+    "model that answers in words is scored on fewer questions"
 )
-READ = "which option the reply chooses, read by rule; what cannot be read is wrong"
+READ = "The option that the reply chooses, read by our rules; an unreadable reply is wrong"
+_CHOOSE: dict[str, tuple[str | int, ...]] = {"task": ("choose",)}
+_CHAT: dict[str, tuple[str | int, ...]] = {"task": ("converse",)}
 
 
 def _foundation(score: str, label: str, how: str) -> Iterator[Column]:
     for kind in FOUNDATION:
-        only: dict[str, tuple[str | int, ...]] = {"task": ("choose",), "topic": (kind,)}
+        only = {**_CHOOSE, "topic": (kind,)}
         yield Column(f"{kind}_{score}", f"{kind.capitalize()}, {label}", score, only, help=how)
-    tasks: dict[str, tuple[str | int, ...]] = {"task": ("choose",)}
-    yield Column(f"tasks_{score}", f"Mean of tasks, {label}", score, tasks, over_tasks(score), help=how)
+    mean = mean_of_categories(lambda reply: reply.values.get(score))
+    yield Column(f"tasks_{score}", f"Mean of tasks, {label}", score, _CHOOSE, mean, help=how)
 
 
 def _chat(score: str) -> Iterator[Column]:
     for kind in ("speech", "sound", "music"):
-        only: dict[str, tuple[str | int, ...]] = {"task": ("converse",), "topic": (kind,)}
-        yield Column(kind, kind.capitalize(), score, only, kind="number")
-    both: dict[str, tuple[str | int, ...]] = {"task": ("converse",), "topic": MIXED}
-    help = "the mean of two means, speech with sound and speech with music"
-    yield Column("mixed", "Mixed audio", score, both, mixed(score), "number", help=help)
-    chat: dict[str, tuple[str | int, ...]] = {"task": ("converse",)}
-    yield Column("average", "Average", score, chat, average(score), "number", help="the mean of the four columns")
+        yield Column(kind, kind.capitalize(), score, {**_CHAT, "topic": (kind,)}, kind="number")
+    help = "Mean of two means, speech with sound and speech with music"
+    yield Column("mixed", "Mixed audio", score, {**_CHAT, "topic": MIXED}, mixed(score), "number", help=help)
+    yield Column("average", "Average", score, _CHAT, average(score), "number", help="Mean of the four columns")
 
 
-_TASK: dict[str, tuple[str | int, ...]] = {"task": ("choose",)}
-_CHAT: dict[str, tuple[str | int, ...]] = {"task": ("converse",)}
-METRICS = {"air-bench": protocol}
+METRICS = {"air-bench": letter_rule}
 SUITE = Suite(
     Facts(
         title="AIR-Bench",
@@ -153,14 +136,14 @@ SUITE = Suite(
         hears="audio and a written question",
         answers="a letter, or text",
         turns="one",
-        metrics="accuracy by its first-letter rule and read by rule; ratings 1–10 with the reference, in both orders",
+        metrics="accuracy by its first-letter rule and by ours; ratings 1–10 with the reference, in both orders",
         data="qyang1021/AIR-Bench-Dataset (hub)",
         licence="CC BY-NC 4.0; audio as the corpora state",
         offline="loading and scoring by letter; the audio must be downloaded",
     ),
     release=Release(
         "qyang1021/AIR-Bench-Dataset",
-        "CC BY-NC 4.0: non-commercial, name the authors; each recording also as its corpus says. About 49 GB",
+        "CC BY-NC 4.0: non-commercial, name the authors; each recording also has its corpus's terms. About 49 GB",
     ),
     headlines=(
         Headline(
@@ -172,8 +155,8 @@ SUITE = Suite(
             "air-foundation-tasks",
             "AIR-Bench, foundation by task",
             (
-                Column("letter", "Its rule", "air_letter", _TASK, help=LETTER),
-                Column("read", "Read by rule", "accuracy", _TASK, help=READ),
+                Column("letter", "Its rule", "air_letter", _CHOOSE, help=LETTER),
+                Column("read", "Read by rule", "accuracy", _CHOOSE, help=READ),
             ),
             rows="category",
         ),
@@ -182,16 +165,14 @@ SUITE = Suite(
             "AIR-Bench, chat",
             (
                 *_chat("air_a"),
-                Column(
-                    "reference", "Reference's average", "air_b", {"task": ("converse",)}, average("air_b"), "number"
-                ),
+                Column("reference", "Reference's average", "air_b", _CHAT, average("air_b"), "number"),
                 Column(
                     "ratio",
                     "Of the reference",
                     "air_a",
-                    {"task": ("converse",)},
+                    _CHAT,
                     ratio,
-                    help="the model's average over the reference's, by the same judge",
+                    help="Model's average divided by the reference's, by the same judge",
                 ),
             ),
             hint="Ratings from 1 to 10 by a judge that sees both answers, asked in both orders and averaged.",
@@ -207,13 +188,13 @@ SUITE = Suite(
                     _CHAT,
                     read=wins,
                     ends=(0.0, 1.0),
-                    help="how often the answer is rated above the reference, over both orders; a tie is not a win",
+                    help="Share of verdicts, in both orders, that rate the answer above the reference; a tie is no win",
                 ),
                 Column("model", "Model's mean", "air_a", _CHAT, kind="number"),
                 Column("reference", "Reference's mean", "air_b", _CHAT, kind="number"),
             ),
             rows="topic",
-            hint="As AIR-Bench's script prints them, for each kind of recording; it prints them for each order alone.",
+            hint="By kind of recording, as AIR-Bench's script prints them, but it prints each order separately.",
         ),
     ),
     published=(
@@ -234,8 +215,8 @@ SUITE = Suite(
                 ("Macaw-LLM", (0.97, 1.01, 0.91, 1.00, 1.01)),
                 ("Whisper+GPT 4", (7.54, None, None, None, None)),
             ),
-            comparable="another judge in other words; and the averages of Next-gpt and Macaw-LLM are not the means of "
-            "their columns",
+            comparable="another judge with another prompt; the averages of Next-gpt and Macaw-LLM are not the means "
+            "of their columns",
             digits=dict.fromkeys(("speech", "sound", "music", "mixed", "average"), 2),
         ),
         Published(
@@ -252,7 +233,7 @@ SUITE = Suite(
                 ("SpeechGPT", (28.8, 39.6, 29.2, 37.6, 20.4, 35.9, 45.8, 32.6, 39.2)),
                 ("Whisper+GPT 4", (35.0, 96.8, 21.9, 59.5, 41.1, 69.8, 87.7, 30.0, 40.5)),
             ),
-            comparable="replies without a letter were mapped to one by another model, at random where none fitted",
+            comparable="another model mapped replies without a letter to one, at random if none fitted",
             digits={slug(task): 1 for task in FOUNDATION["speech"]},
         ),
     ),
@@ -265,7 +246,7 @@ SUITE = Suite(
 # ── the files ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class AirBench(Recordings):
+class AirBench(BenchmarkFolder):
     """A folder that holds Foundation/ or Chat/ or both, or is one of them."""
 
     name = "air-bench"
@@ -278,7 +259,7 @@ class AirBench(Recordings):
                 if (self.root / prefix / file).is_file():
                     self._read(part, inside(self.root, prefix + file), prefix)
                     break
-        if not self.found and not self.warnings:
+        if not self._items and not self.warnings:
             raise DataError(
                 f"{shown(str(data))}: holds neither Foundation/{META['foundation']} nor Chat/{META['chat']}; "
                 "give the folder of the release"
@@ -295,23 +276,23 @@ class AirBench(Recordings):
             folder = f"{prefix}{task}_{dataset}/"
             clip = self._clip(named, folder, where)
             content = (question, *(str(fields.get(key)) for key in sorted(fields)))
-            identity = self.unique(f"air-bench/{part}/{task}_{dataset}/{number}", content, where) if clip else ""
+            identity = self._ids.claim(f"air-bench/{part}/{task}_{dataset}/{number}", content, where) if clip else ""
             if clip is None or not identity:
                 continue
-            if slug(task) not in _HEARD:
-                self.met.add("tasks that are not known belong to no column", task)
+            if slug(task) not in _KIND_OF_TASK:
+                self.notices.add("tasks that are not known are counted in no column", task)
             about: dict[str, Any] = {
                 "id": identity, "benchmark": self.name, "category": slug(task), "case": clip, "group": clip,
-                "style": "", "source": dataset, "topic": _HEARD.get(slug(task), ""),
+                "style": "", "source": dataset, "topic": _KIND_OF_TASK.get(slug(task), ""),
             }  # fmt: skip
-            self.found.append(
+            self._items.append(
                 self._choice(about, clip, question, fields, where)
                 if part == "foundation"
                 else self._open(about, clip, question, fields, where)
             )
 
     def _clip(self, named: str, folder: str, where: str) -> str | None:
-        """Where the recording lies; some are kept as FLAC under a name that says WAV."""
+        """Return the recording's path. Some are FLAC files although their names end in .wav."""
         if named.endswith(".wav") and not named.startswith("/") and ".." not in folder + named:
             flac = f"{folder}{named[:-4]}.flac"
             if not (self.root / folder / named).is_file() and (self.root / flac).is_file():
@@ -324,11 +305,11 @@ class AirBench(Recordings):
         if len(options) < 2 or [o.letter for o in options] != list("ABCD"[: len(options)]):
             raise DataError(f"{where}: choice_a, choice_b and perhaps choice_c, choice_d are expected, without a gap")
         answer = text(fields, ("answer_gt",), where)
-        gold = next((o.letter for o in options if o.text == answer), "")  # the first, as AIR-Bench does
+        gold = next((o.letter for o in options if o.text == answer), "")  # the first match, as in AIR-Bench
         if not gold and answer in {o.letter for o in options}:
             gold = answer
         if not gold:
-            self.met.add("questions whose answer is none of their choices are asked and not scored", about["id"])
+            self.notices.add("questions whose answer is not one of their choices are asked but not scored", about["id"])
         cue, dimension = cue_of(answer) if any(kind in about["category"] for kind in _ABOUT_A_CUE) else ("", "")
         return Item(
             level=1, task="choose", turns=(Turn(Clip(clip), cue=cue),), question=question, options=options, gold=gold,
@@ -338,14 +319,16 @@ class AirBench(Recordings):
     def _open(self, about: dict[str, Any], clip: str, question: str, fields: Fields, where: str) -> Item:
         answer = text(fields, ("answer_gt",), where)
         if not answer:
-            self.met.add("questions without a reference answer are asked and not rated", about["id"])
+            self.notices.add("questions without a reference answer are asked but not rated", about["id"])
         described = fields.get("meta_info") or ""
         if not isinstance(described, str):
             described = msgspec.json.encode(described).decode()
         if not described:
-            self.met.add("recordings without a description: a judge has nothing to check answers by", about["id"])
-        # What the recording holds stands in the place of its words: a judge reads it, and a model that is asked with
-        # the transcript as input gets what the authors gave to text models.
+            self.notices.add(
+                "recordings without a description give a judge nothing to check answers by", about["id"]
+            )
+        # The description of the recording takes the place of its words: a judge reads it, and a model that gets the
+        # transcript instead of the audio gets the text that the authors gave to text models.
         return Item(
             level=3, task="converse", turns=(Turn(Clip(clip), words=described.strip()),), context=question,
             references=(answer,) if answer else (), **about,
@@ -353,5 +336,5 @@ class AirBench(Recordings):
 
 
 def load(data: Path) -> AirBench:
-    """AIR-Bench in `data`: the folder of the release, or its Foundation or Chat folder."""
+    """Load AIR-Bench from the folder of the release, or from its Foundation or Chat folder."""
     return AirBench(data)

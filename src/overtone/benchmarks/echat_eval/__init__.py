@@ -1,8 +1,8 @@
-"""EChat-eval: does a spoken reply use what was heard: emotion, age, gender, a sound event, or several of them at once?
+"""EChat-eval: does a spoken reply use the emotion, age, gender or sound event heard, or several of them at once?
 
-Read are the open set as `overtone build echat-eval` makes it (`echat_eval.json`) and records in the raw form of
-EChat-200K: JSON Lines in `.jsonl` or `.list` files, or an unpacked shard (KEY.wav, KEY.txt, KEY.extra). How EChat-eval
-itself was released is not known, so where a record says what is read tolerantly.
+Two forms are read: the open set that `overtone build echat-eval` makes (`echat_eval.json`), and records in the raw form
+of EChat-200K: JSON Lines in `.jsonl` or `.list` files, or an unpacked shard (KEY.wav, KEY.txt, KEY.extra). The form of
+the EChat-eval release is not known, so a field is accepted under several keys.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from overtone.benchmarks._files import Fields, kind_of, language, lowered, read_objects, read_rows, text
-from overtone.benchmarks._recordings import Recordings
-from overtone.benchmarks.echat_eval.labels import KEYS, KINDS, Label, label, wanted
-from overtone.benchmarks.open import read_statuses
+from overtone.benchmarks._folder import BenchmarkFolder, mean_of_categories
+from overtone.benchmarks.echat_eval.echat_labels import KEYS, KINDS, Label, label, wanted
+from overtone.benchmarks.open import read_statuses, weakest
 from overtone.errors import DataError
 from overtone.languages import language_of
 from overtone.paths import inside, read_plain, shown
@@ -27,53 +27,45 @@ from overtone.suite import Column, Facts, Groups, Headline, Published, Reduce, R
 
 CATEGORIES = {"emotion": "Emotion", "age": "Age", "gender": "Gender", "event": "Event", "multi": "Multi"}
 DIMENSIONS = {
-    "echat_words": ("Fits the words", "Whether the reply answers what was said"),
-    "echat_labels": ("Uses the labels", "Whether the reply takes up what could be heard besides the words"),
-    "echat_voice": ("Reply emotion fits", "Whether the emotion heard in the reply's voice suits; needs a spoken reply"),
+    "echat_words": ("Fits the words", "Does the reply answer the words?"),
+    "echat_labels": ("Uses the labels", "Does the reply respond to what can be heard besides the words?"),
+    "echat_voice": ("Reply emotion fits", "Does the emotion in the reply's voice fit? Needs a spoken reply."),
 }
 OPEN = "echat_eval.json"
 _NAMED = {"emo": "emotion", "sex": "gender", "caption": "event", "sound": "event"} | {c: c for c in CATEGORIES}
 _THOUGHT = "<think end>"
 _TAG = re.compile(r"\s*<([^<>]{1,20})>\s*")
-_SMALL = 1_000_000  # bytes of one file of a shard
+_SMALL = 1_000_000  # limit for one file of a shard, in bytes
 NOT_COMPARABLE = (
-    "the dimensions, their weights, the judge's prompt and what extracted the reply's emotion are not published: the "
-    "questions here are ours, and the open set has other items"
+    "the dimensions, their weights, the judge's prompt and the recogniser of the reply's emotion are not published: "
+    "the questions here are ours, and the open set has other items"
 )
 
 
 def marks(keys: Sequence[str], reply: Scored) -> float | None:
-    """The mean of these dimensions, of equal weight, 1 to 5 as 0 to 100; None where one was not judged."""
-    found = [value for key in keys if (value := reply.values.get(key)) is not None]
-    return (sum(found) / len(keys) - 1) * 25 if len(found) == len(keys) else None
+    """Return the mean of equally weighted dimensions, with 1 to 5 scaled to 0 to 100; None if one was not judged."""
+    values = [value for key in keys if (value := reply.values.get(key)) is not None]
+    return (sum(values) / len(keys) - 1) * 25 if len(values) == len(keys) else None
 
 
 def mean_of(*keys: str) -> Reduce:
     def mean(groups: Groups) -> float | None:
-        found = [m for reply in chain.from_iterable(groups) if (m := marks(keys, reply)) is not None]
-        return sum(found) / len(found) if found else None
+        values = [m for reply in chain.from_iterable(groups) if (m := marks(keys, reply)) is not None]
+        return sum(values) / len(values) if values else None
 
     return mean
 
 
-def balanced(groups: Groups) -> float | None:
-    """The mean of the categories' means."""
-    found: dict[str, list[float]] = {}
-    for reply in chain.from_iterable(groups):
-        if (mark := marks(tuple(DIMENSIONS), reply)) is not None:
-            found.setdefault(reply.item.category, []).append(mark)
-    return sum(sum(v) / len(v) for v in found.values()) / len(found) if found else None
-
-
+balanced = mean_of_categories(lambda reply: marks(tuple(DIMENSIONS), reply))
 _OURS = "Ours, 0–100: a judge's 1 to 5 becomes (mean − 1) × 25; its three questions have equal weight."
 _DIMENSIONS = (
     *(
-        Column(key, title, key, reduce=mean_of(key), kind="number", digits=1, help=f"{told}. 1 to 5 as 0 to 100")
-        for key, (title, told) in DIMENSIONS.items()
+        Column(key, title, key, reduce=mean_of(key), kind="number", digits=1, help=f"{question} 1–5, scaled to 0–100")
+        for key, (title, question) in DIMENSIONS.items()
     ),
     Column(
         "text", "Words alone", "echat_labels", reduce=mean_of("echat_words", "echat_labels"), kind="number", digits=1,
-        help="The mean of the first two: for models that answer in text, which have no voice to judge",
+        help="Mean of the first two, for models that answer in text and have no voice to judge",
     ),
 )  # fmt: skip
 _SOURCE = "OSUM-EChat, table 1 of its repository's page (arXiv 2508.09600)"
@@ -110,7 +102,7 @@ SUITE = Suite(
                     for name, title in CATEGORIES.items()
                 ),
             ),
-            hint="0–100. Ours, by three named questions of equal weight; not comparable with the published tables.",
+            hint="0–100. Our score, from three questions of equal weight; not comparable with the published tables.",
         ),
         Headline("echat-eval-dimensions", "EChat-eval, by question", _DIMENSIONS, rows="category"),
         Headline("echat-eval-cues", "EChat-eval, by what was heard", _DIMENSIONS, rows="cue"),
@@ -163,11 +155,10 @@ SUITE = Suite(
 )  # fmt: skip
 
 
-class EchatEval(Recordings):
+class EchatEval(BenchmarkFolder):
     """A folder with the open set, or with records in EChat's raw form."""
 
     name = "echat-eval"
-    prompts: dict[str, str] = {}  # noqa: RUF012
 
     def __init__(self, data: Path) -> None:
         super().__init__(data, f"{OPEN} or EChat's records")
@@ -185,7 +176,7 @@ class EchatEval(Recordings):
             )
 
     def _files(self) -> Iterator[tuple[Path, Iterator[tuple[str, Fields]]]]:
-        """Every file with its records, each with its place."""
+        """Yield every file with its records, each record with its place in the file."""
         if (self.root / OPEN).is_file():
             path = inside(self.root, OPEN)
             rows = enumerate(read_objects(path))
@@ -195,7 +186,7 @@ class EchatEval(Recordings):
         for path in lines:
             inside(self.root, path.relative_to(self.root).as_posix())
             if path.suffix == ".list" and not read_plain(path, _SMALL * 500).lstrip().startswith(b"{"):
-                self.met.add("lists of archives hold no records and are not read; unpack the archives", path.name)
+                self.notices.add("lists of archives hold no records and are not read; unpack the archives", path.name)
                 continue
             numbered = enumerate(read_rows(path), 1)
             yield path, ((f"{shown(str(path))}: record {number}", fields) for number, fields in numbered)
@@ -203,11 +194,11 @@ class EchatEval(Recordings):
             yield path, iter([(shown(str(path)), self._shard(path))])
 
     def _shard(self, path: Path) -> Fields:
-        """A record of an unpacked shard, whose fields are files of one name."""
+        """Return a record of an unpacked shard: each field is a file, and all have the same stem."""
         inside(self.root, path.relative_to(self.root).as_posix())
-        said = path.with_suffix(".txt")
+        reply_file = path.with_suffix(".txt")
         try:
-            reply = read_plain(said, _SMALL).decode("utf-8").strip() if said.is_file() else ""
+            reply = read_plain(reply_file, _SMALL).decode("utf-8").strip() if reply_file.is_file() else ""
             extra = read_plain(path, _SMALL).decode("utf-8")
         except UnicodeDecodeError:
             raise DataError(f"{shown(str(path))}: it or its .txt is not UTF-8; unpack the archive again") from None
@@ -218,38 +209,38 @@ class EchatEval(Recordings):
         key = text(fields, ("key", "id"), where)
         named = _below(text(fields, ("wav", "audio", "wav_path"), where))
         if not named and any(name.startswith("wav_") for name in fields):
-            self.met.add("dialogues of several turns are no part of EChat-eval and are left out", key or where)
+            self.notices.add("dialogues of several turns do not belong to EChat-eval and are left out", key or where)
             return
         words = text(extra, ("question", "q_txt"), where) or text(fields, ("question", "q_txt"), where)
-        for told, name in ((key, "key"), (named, "wav"), (words, "question")):
-            if not told:
+        for value, name in ((key, "key"), (named, "wav"), (words, "question")):
+            if not value:
                 raise DataError(f"{where}: no {name!r}; a record has key, wav and, in extra, question")
         labels = [
-            found
+            one
             for kind in KINDS
-            if (found := label(kind, text(extra, KEYS[kind], where) or text(fields, KEYS[kind], where)))
+            if (one := label(kind, text(extra, KEYS[kind], where) or text(fields, KEYS[kind], where)))
         ]
         category = self._category(fields, extra, path, labels, where)
         labels = [one for one in labels if category in (one.kind, "multi")]
         if not labels:
-            self.met.add("records without a label of their category are left out", key)
+            self.notices.add("records without a label of their category are left out", key)
             return
         clip = self.clip(named, self._folders(path), where)
-        name = self.unique(key, fields, where) if clip else ""
+        name = self._ids.claim(key, fields, where) if clip else ""
         if clip and name:
-            self.found.append(self._item(name, category, labels, clip, words, fields, extra, path, where))
+            self._items.append(self._item(name, category, labels, clip, words, fields, extra, path, where))
 
     def _category(self, fields: Fields, extra: Fields, path: Path, labels: list[Label], where: str) -> str:
-        """What the record or its file's or folder's name says, else what its labels come to."""
-        told = text(fields, ("category", "task_type", "type"), where) or text(extra, ("category",), where)
+        """Return the category that the record, its file or its folder names, otherwise the one of its labels."""
+        stated = text(fields, ("category", "task_type", "type"), where) or text(extra, ("category",), where)
         file = "" if path.suffix == ".extra" else path.stem
         folder = "" if path.parent == self.root else path.parent.name
-        for named in (told, file, folder):
-            found = {_NAMED[word] for word in re.split(r"[^a-z]+", named.lower()) if word in _NAMED}
-            if found:
-                return found.pop() if len(found) == 1 else "multi"
-        if told:
-            raise DataError(f"{where}: unknown category {shown(told)!r}; known: {', '.join(CATEGORIES)}")
+        for name in (stated, file, folder):
+            categories = {_NAMED[word] for word in re.split(r"[^a-z]+", name.lower()) if word in _NAMED}
+            if categories:
+                return categories.pop() if len(categories) == 1 else "multi"
+        if stated:
+            raise DataError(f"{where}: unknown category {shown(stated)!r}; known: {', '.join(CATEGORIES)}")
         return labels[0].kind if len(labels) == 1 else "multi"
 
     def _item(
@@ -258,8 +249,8 @@ class EchatEval(Recordings):
     ) -> Item:  # fmt: skip
         reply, tag = _reply(text(fields, ("txt",), where))
         cue = next((one.slug for one in labels if one.slug), "")
-        sure = {self._statuses.get(one.slug, "") for one in labels if one.slug}
-        said = hashlib.sha256(words.casefold().encode()).hexdigest()[:12]
+        statuses = {self._statuses.get(one.slug, "") for one in labels if one.slug}
+        words_hash = hashlib.sha256(words.casefold().encode()).hexdigest()[:12]
         reply_wav = _below(text(extra, ("a_wav_path",), where))
         return Item(
             id=f"{self.name}/{category}/{name}",
@@ -268,7 +259,7 @@ class EchatEval(Recordings):
             task="converse",
             category=category,
             case=f"{category}/{name}",
-            group=f"{category}/{said}",  # the same words are said in other ways
+            group=f"{category}/{words_hash}",  # the same words in other deliveries
             style="",
             turns=(Turn(Clip(clip), words, cue),),
             cue=cue,
@@ -279,7 +270,7 @@ class EchatEval(Recordings):
             gold=wanted(text(extra, ("a_emotion", "reply_emotion"), where) or tag),
             references=(reply,) if reply else (),
             reference_audio=self._reference(reply_wav, path, where),
-            status=next((s for s in ("unvalidated", "", "validated") if s in sure), ""),  # the weakest decides
+            status=weakest(statuses),
             language=language(extra, where) or language(fields, where) or language_of("", words),
         )
 
@@ -290,8 +281,7 @@ class EchatEval(Recordings):
             raise DataError(f"{where}: {error}") from None
 
     def _folders(self, path: Path) -> tuple[str, ...]:
-        here = path.parent.relative_to(self.root).as_posix()
-        return ("",) if here == "." else ("", f"{here}/")
+        return tuple(dict.fromkeys(("", self.folder_of(path))))
 
 
 def _extra(given: object, where: str) -> Fields:
@@ -306,17 +296,17 @@ def _extra(given: object, where: str) -> Fields:
 
 
 def _below(named: str) -> str:
-    """A path of the machine a record was written on says no more than the file's name."""
+    """Return the path of a sound; of an absolute path on the authors' machine only the file name is of use."""
     return PurePosixPath(named).name if named.startswith("/") else named
 
 
-def _reply(told: str) -> tuple[str, str]:
-    """The reply without the thinking before it, and the emotion it begins with, if it does."""
-    said = told.rpartition(_THOUGHT)[2].strip()
-    tag = _TAG.match(said)
-    return (said[tag.end() :].strip(), tag[1]) if tag else (said, "")
+def _reply(text: str) -> tuple[str, str]:
+    """Return the reply without the thinking before it, and the emotion in the tag it begins with, or ""."""
+    reply = text.rpartition(_THOUGHT)[2].strip()
+    tag = _TAG.match(reply)
+    return (reply[tag.end() :].strip(), tag[1]) if tag else (reply, "")
 
 
 def load(data: Path) -> EchatEval:
-    """The set that lies in `data`."""
+    """Load the set in `data`."""
     return EchatEval(data)

@@ -9,30 +9,30 @@ from typing import Any, TypeVar
 import msgspec
 
 from overtone.benchmarks import Selection
-from overtone.benchmarks._files import Fields, Sounds, Warnings, language, read_objects, text
+from overtone.benchmarks._files import Fields, Sounds, UniqueIds, Warnings, language, read_objects, slugify, text
 from overtone.benchmarks.echomind import fields as read
 from overtone.benchmarks.echomind.files import KINDS, Source, find_sources, read_prompts
-from overtone.benchmarks.echomind.records import Question, Script, Spoken
+from overtone.benchmarks.echomind.script_records import Question, Script, Spoken
 from overtone.cues import find_cue
 from overtone.errors import DataError
 from overtone.paths import shown
-from overtone.schema import STYLES, Clip, Item, Style, Turn
+from overtone.schema import STYLES, Clip, Item, Turn
 from overtone.suite import Facts, Published, Release, Suite
 
 T = TypeVar("T")
 
 
 def _published() -> Published:
-    """The paper's own results, from the file beside this one; None where it prints a dash."""
-    told: Any = msgspec.json.decode(Path(__file__).with_name("published.json").read_bytes())
-    columns: dict[str, str] = told["columns"]
+    """Return the paper's results from published.json, with None for a dash."""
+    table: Any = msgspec.json.decode(Path(__file__).with_name("published.json").read_bytes())
+    columns: dict[str, str] = table["columns"]
     return Published(
         "EchoMind, main results",
-        told["source"],
+        table["source"],
         columns,
-        tuple((row["model"], tuple(row[column] for column in columns)) for row in told["rows"]),
+        tuple((row["model"], tuple(row[column] for column in columns)) for row in table["rows"]),
         dict.fromkeys(columns, 2),
-        "the judges and models that score are the authors' own, and so is their reading of answers: a guide",
+        "the authors used other judges and scoring models, and read answers by other rules: a guide only",
         measures={
             "wer": "wer_raw", "semsim": "semsim", "voice_accuracy": "voice_accuracy",
             "reasoning_accuracy": "reasoning_accuracy", "bleu": "bleu", "rouge_l": "rouge_l", "meteor": "meteor",
@@ -73,7 +73,7 @@ SUITE = Suite(
 
 
 class EchoMind:
-    """A folder in EchoMind's layout. `warnings` says what was left out or guessed; nothing opens a sound."""
+    """A folder in EchoMind's layout. `warnings` reports what was left out or guessed. No sound is opened."""
 
     kinds: Mapping[str, int] = KINDS
 
@@ -81,19 +81,19 @@ class EchoMind:
         self.name = name
         self.root, self._sources = find_sources(Path(data), self.kinds)
         self.prompts: Mapping[str, str] = read_prompts(self.root)
-        self._met = Warnings()
+        self.notices = Warnings()
         self._sounds = Sounds(self.root)
-        self._common: dict[Any, Any] = {}  # texts and options that many questions have in common
+        self._common: dict[Any, Any] = {}  # texts and options that many questions share
         self.scripts: dict[str, list[Script]] = {}
         self.questions: dict[str, list[Question]] = {}
         for source in self._sources:
             self.scripts[source.name] = self._read_scripts(source)
             self.questions[source.name] = self._read_questions(source)
         self._common.clear()
-        self.warnings: list[str] = self._met.lines()
+        self.warnings: list[str] = self.notices.lines()
 
     def items(self, selection: Selection) -> Iterator[Item]:
-        """Yield the items by level, then source, then order of the file; a script's styles as in STYLES."""
+        """Yield the items by level, source and position in the file; a script's styles in the order of STYLES."""
         for source, scripts in self.scripts.items():
             yield from self._transcriptions(source, scripts)
         for level in (1, 2):
@@ -151,24 +151,24 @@ class EchoMind:
         )
 
     def _status(self, cue: str) -> str:
-        """Whether this cue was shown to be heard in the clips; EchoMind does not say."""
+        """Return whether listeners or models were shown to hear this cue in the clips; EchoMind does not say, so ""."""
         return ""
 
     def _part(self, kind: str, fields: Fields, where: str) -> str:
-        """The part of the benchmark that a script or question belongs to; all of EchoMind is its core."""
+        """Return the part of the benchmark that a script or question belongs to; all of EchoMind is core, so ""."""
         return ""
 
     def _read_scripts(self, source: Source) -> list[Script]:
         if source.scripts is None:
             return []
         scripts: list[Script] = []
-        seen: dict[str, int] = {}
+        ids = UniqueIds(self.notices, "scripts")
         for position, fields in enumerate(read_objects(source.scripts)):
             where = f"{shown(str(source.scripts))}: position {position}"
             case_id = text(fields, ("case_id", "id", "script_id", "caseid"), where)
             if not case_id:
                 raise DataError(f"{where}: no 'case_id'; every script needs one")
-            case_id = self._unique(case_id, fields, seen, "scripts", where)
+            case_id = ids.claim(case_id, digest(fields), where)
             if case_id:
                 scripts.append(self._read_script(source, fields, case_id, where))
         return scripts
@@ -176,21 +176,21 @@ class EchoMind:
     def _read_script(self, source: Source, fields: Fields, case_id: str, where: str) -> Script:
         words = text(fields, read.WORDS, where)
         if not words:
-            self._met.add("scripts without text are not transcribed", f"{source.name}/{case_id}")
+            self.notices.add("scripts without text are not transcribed", f"{source.name}/{case_id}")
         label = text(fields, read.CUE, where)
         cue, cue_text = self._cue(label, f"{source.name}/{case_id}")
         other = other_text = ""
         styles: dict[str, Spoken] = {}
         for style in STYLES:
-            told = read.block(fields, style, where)
-            named = read.clip_of(told, style, where)
-            if style == "alternative" and told:
-                other, other_text = self._alternative(told, named, cue, case_id, source, where)
+            block = read.block(fields, style, where)
+            named = read.clip_of(block, style, where)
+            if style == "alternative" and block:
+                other, other_text = self._alternative(block, named, cue, case_id, source, where)
             if not named:
                 continue
             clip = self._clip(named, source, where)
             if clip is not None:
-                styles[style] = self._spoken(clip, told, style, source, where)
+                styles[style] = self._spoken(clip, block, source, where)
         topic = text(fields, ("topic", "scenario"), where)
         return Script(
             case_id, words, topic, cue, cue_text, other, other_text, dimension_of(cue_text), styles,
@@ -199,65 +199,50 @@ class EchoMind:
             language=language(fields, where),
         )  # fmt: skip
 
-    def _spoken(self, clip: str, told: Fields, style: Style, source: Source, where: str) -> Spoken:
-        reply, named = read.reply_of(told)
-        audio = ""
+    def _spoken(self, clip: str, block: Fields, source: Source, where: str) -> Spoken:
+        reply, named = read.reply_of(block)
+        audio = None
         if named:
             folders = ("audio_response/", f"{source.prefix}audio_response/", source.prefix)
-            found = self._find(named, tuple(dict.fromkeys(folders)), where)
-            if found is None:
-                self._met.add("sounds of reference replies that do not exist are left out", named)
-            audio = found or ""
+            audio = self._find(named, tuple(dict.fromkeys(folders)), where)
+            if audio is None:
+                self.notices.add("sounds of reference replies that do not exist are left out", named)
         if not reply:
-            self._met.add("clips have no reference reply", clip)
-        return Spoken(clip, reply=reply, reply_audio=audio)
+            self.notices.add("clips have no reference reply", clip)
+        return Spoken(clip, reply=reply, reply_audio=audio or "")
 
     def _alternative(
-        self, told: Fields, named: str, cue: str, case_id: str, source: Source, where: str
+        self, block: Fields, named: str, cue: str, case_id: str, source: Source, where: str
     ) -> tuple[str, str]:
-        """The alternative's cue: as labelled, else as its file name has it where that is not the target's."""
-        label = read.cue_of(told, "alternative", where)
+        """Return the cue of the alternative: its label, otherwise the cue in its file name if it differs from `cue`."""
+        label = read.cue_of(block, "alternative", where)
         if not label and named:
             parsed = read.parse_name(named)
             label = parsed.cue_text if parsed and parsed.cue and parsed.cue.slug != cue else ""
         if not label:
-            self._met.add("scripts do not say which cue their alternative carries", f"{source.name}/{case_id}")
+            self.notices.add("scripts do not say which cue their alternative carries", f"{source.name}/{case_id}")
             return "", ""
         return self._cue(label, f"{source.name}/{case_id}")
 
     def _cue(self, label: str, which: str) -> tuple[str, str]:
-        found = find_cue(label)
-        if found is None:
-            self._met.add("cues outside the taxonomy: their clips are asked but belong to no cue", f"{which} {label!r}")
+        cue = find_cue(label)
+        if cue is None:
+            self.notices.add("cues outside the taxonomy are asked but counted under no cue", f"{which} {label!r}")
             return "", label
-        return found.slug, label
+        return cue.slug, label
 
     def _clip(self, named: str, source: Source, where: str) -> str | None:
         folders = tuple(dict.fromkeys((f"{source.prefix}audio/", source.prefix, "")))
-        found = self._find(named, folders, where)
-        if found is None:
-            self._met.add("clips that are named but do not exist are left out", named)
-        return found
+        clip = self._find(named, folders, where)
+        if clip is None:
+            self.notices.add("clips that are named but do not exist are left out", named)
+        return clip
 
     def _find(self, named: str, folders: tuple[str, ...], where: str) -> str | None:
         try:
             return self._sounds.find(named, folders)
         except DataError as error:
             raise DataError(f"{where}: {error}") from None
-
-    def _unique(self, given: str, fields: Fields, seen: dict[str, int], nouns: str, where: str) -> str:
-        """`given`, or with `#2` … where another has it already; "" for an exact repetition, which is left out."""
-        content = hash(msgspec.json.encode(fields))
-        if given not in seen:
-            seen[given] = content
-            return given
-        if seen[given] == content:
-            self._met.add(f"{nouns} that repeat an earlier one exactly are left out", given)
-            return ""
-        number = next(n for n in range(2, len(seen) + 3) if f"{given}#{n}" not in seen)
-        self._met.add(f"{nouns} that share the id of another are told apart by a number", f"{where} {given}")
-        seen[f"{given}#{number}"] = content
-        return f"{given}#{number}"
 
     def _read_questions(self, source: Source) -> list[Question]:
         links = {
@@ -268,11 +253,11 @@ class EchoMind:
         cases = {script.case_id: script for script in self.scripts[source.name]}
         questions: list[Question] = []
         for kind, level, path in source.questions:
-            seen: dict[str, int] = {}
+            ids = UniqueIds(self.notices, f"{kind} questions")
             for position, fields in enumerate(read_objects(path)):
                 where = f"{shown(str(path))}: position {position}"
                 identity = text(fields, read.QUESTION_ID, where) or f"{kind}_at_{position}"
-                identity = self._unique(identity, fields, seen, f"{kind} questions", where)
+                identity = ids.claim(identity, digest(fields), where)
                 question = self._read_question(source, kind, level, identity, fields, links, cases, where)
                 if question is not None:
                     questions.append(question)
@@ -287,16 +272,16 @@ class EchoMind:
         folder = text(fields, ("audio_dir", "audio_folder"), where)
         name = text(fields, ("audio_name", "audio_filename", *read.AUDIO), where)
         if not name:
-            self._met.add(f"{kind} questions that name no clip are left out", identity)
+            self.notices.add(f"{kind} questions that name no clip are left out", identity)
             return None
         clip = self._clip(f"{folder}/{name}" if folder and not name.startswith(f"{folder}/") else name, source, where)
         if clip is None:
-            self._met.add(f"{kind} questions whose clip is missing are left out", identity)
+            self.notices.add(f"{kind} questions whose clip is missing are left out", identity)
             return None
         given = next((fields[key] for key in read.OPTIONS if fields.get(key)), None)
         options = self._shared(read.options_of(given, fields.get("option_provenance")))
         if len(options) < 2:
-            self._met.add(f"{kind} questions without readable options are left out", identity)
+            self.notices.add(f"{kind} questions without readable options are left out", identity)
             return None
         script, style = links.get(clip) or self._by_name(source, clip, folder, cases, identity)
         stem = self._shared(text(fields, read.QUESTION, where))
@@ -304,35 +289,37 @@ class EchoMind:
         category = self._category(kind, level, fields, stem, identity, part)
         gold = read.gold_of(text(fields, read.GOLD, where), options)
         if not gold:
-            self._met.add(f"{kind} questions without a usable answer count in no accuracy", identity)
+            self.notices.add(f"{kind} questions without a usable answer count in no accuracy", identity)
         words = self._shared(text(fields, read.WORDS, where) or script.words)
         return Question(identity, kind, level, category, script, style, clip, words, stem, options, gold, part)
 
     def _category(self, kind: str, level: int, fields: Fields, stem: str, identity: str, part: str) -> str:
-        told = read.kinds_of(fields)
-        category = read.category_of(level, (*told, stem, identity))
+        types = read.kinds_of(fields)
+        category = read.category_of(level, (*types, stem, identity))
         if not category:
-            category = read.slugify(told[0] if told else "") or "unknown"
-            self._met.add(f"{kind} questions of an unknown type keep its name as their category", f"{identity} {told}")
+            category = slugify(types[0] if types else "") or "unknown"
+            self.notices.add(f"{kind} questions of an unknown type have it as their category", f"{identity} {types}")
         return category
 
     def _shared(self, value: T) -> T:
-        """`value`, or the equal one met before: most questions of a benchmark are the same few, asked again."""
-        found: T = self._common.setdefault(value, value)
-        return found
+        """Return an equal value met before, to save memory: most questions of a benchmark are the same few texts."""
+        shared: T = self._common.setdefault(value, value)
+        return shared
 
     def _by_name(
         self, source: Source, clip: str, folder: str, cases: Mapping[str, Script], identity: str
     ) -> tuple[Script, str]:
-        """The script of a clip that no script names, from the clip's file name."""
+        """Return script and style of a clip that no script names, from the clip's file name."""
         parsed = read.parse_name(clip, folder)
         if parsed is None:
-            self._met.add("questions on clips whose names tell no case and style stand alone, as target", clip)
+            self.notices.add(
+                "questions on clips whose names lack case and style count as target, without a script", clip
+            )
             return Script(clip.rsplit("/", 1)[-1].rsplit(".", 1)[0]), "target"
         if parsed.case_id in cases:
             return cases[parsed.case_id], parsed.style
-        self._met.add(
-            "questions on scripts that the script file does not hold take their case from the clip's name",
+        self.notices.add(
+            "questions on scripts that are missing in the script file take their case from the clip's name",
             f"{source.name}/{parsed.case_id} ({identity})",
         )
         cue = parsed.cue
@@ -343,14 +330,19 @@ class EchoMind:
         return script, parsed.style
 
 
+def digest(fields: Fields) -> int:
+    """Return a number that two records share if their fields are equal."""
+    return hash(msgspec.json.encode(fields))
+
+
 def _control_of(fields: Fields, where: str) -> str:
-    """The style whose reply the control clip shares, as the reply's name has it: that of which it is the twin."""
+    """Return the style that the control clip repeats, from the file name of its reference reply."""
     parsed = read.parse_name(read.reply_of(read.block(fields, "control", where))[1])
     return parsed.style if parsed and parsed.style != "control" else "neutral"
 
 
 def dimension_of(label: str) -> str:
-    """The dimension of the cue that a benchmark calls `label`, also where only its dimension can be told."""
+    """Return the dimension of the cue that a benchmark calls `label`, even if only its dimension is known, or ""."""
     cue = find_cue(label)
     if cue is not None:
         return cue.dimension
@@ -358,5 +350,5 @@ def dimension_of(label: str) -> str:
 
 
 def load(data: Path) -> EchoMind:
-    """EchoMind in `data`: its dataset folder, the folder above it, or one of its data_* folders."""
+    """Load EchoMind from its dataset folder, the folder above it, or one of its data_* folders."""
     return EchoMind(data)

@@ -1,4 +1,4 @@
-"""EchoMind's fields, read tolerantly: its public code proves only some of their names, so near ones are taken too."""
+"""Read EchoMind's fields. Its public code shows only some of their names, so similar names are accepted too."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from overtone.benchmarks._files import Fields, kind_of, lowered, text
+from overtone.benchmarks._files import Fields, kind_of, lowered, slugify, text
 from overtone.cues import BY_SLUG, REASONING, UNDERSTANDING, Cue, find_cue
 from overtone.errors import DataError
 from overtone.schema import STYLES, Option
@@ -23,7 +23,7 @@ GOLD = ("answer", "correct_answer", "gold", "label", "answer_letter", "correct_o
 AUDIO = ("audio_path", "audio_file", "audio", "file", "path", "wav", "clip")
 _SOUND = re.compile(r"\.(wav|flac|mp3|ogg|opus|m4a)$", re.I)
 
-_KINDS: dict[int, tuple[tuple[str, str], ...]] = {  # what a question's type, stem or id contains → its category
+_KINDS: dict[int, tuple[tuple[str, str], ...]] = {  # pattern in a question's type, stem or id → its category
     1: (
         (r"coarse|describes? (this|the) (audio|recording)\b", "coarse"),
         (r"gender", "gender"),
@@ -55,7 +55,7 @@ _NAMES: dict[int, dict[str, str]] = {
 
 
 def block(fields: Fields, style: str, where: str) -> Fields:
-    """What a script says about one style: its nested object, or the keys that begin with the style's name."""
+    """Return the fields of a script about one style: a nested object, or the keys that begin with the style's name."""
     for key in (f"{style}_audio_info", f"{style}_info", style):
         value = fields.get(key)
         if isinstance(value, dict):
@@ -66,7 +66,7 @@ def block(fields: Fields, style: str, where: str) -> Fields:
 
 
 def clip_of(fields: Fields, style: str, where: str) -> str:
-    """The path of the clip a style's block names."""
+    """Return the path of the clip that a style's block names, or ""."""
     keys = (
         f"{style}_input_audio_file",
         "input_audio_file",
@@ -82,7 +82,7 @@ _REPLY_AUDIO = re.compile(r"(response|reply|reference)(_audio|_audio_file|_audio
 
 
 def reply_of(fields: Fields) -> tuple[str, str]:
-    """The reference reply of a style's block: its text and the path of its sound."""
+    """Return the reference reply of a style's block: its text and the path of its sound."""
     strings = [(key, value.strip()) for key, value in fields.items() if isinstance(value, str) and value.strip()]
     words = [value for key, value in strings if _REPLY_TEXT.search(key) and not _SOUND.search(value)]
     sounds = [value for key, value in strings if _REPLY_AUDIO.search(key) and _SOUND.search(value)]
@@ -90,7 +90,7 @@ def reply_of(fields: Fields) -> tuple[str, str]:
 
 
 def cue_of(fields: Fields, style: str, where: str) -> str:
-    """The string by which a style's block calls its cue; failing a key of that name, any value that is a known one."""
+    """Return the name of a style's cue: the value of a known key, otherwise any value that is the name of a cue."""
     named = text(fields, (f"{style}_spoken_info", *CUE, f"{style}_cue"), where)
     if named:
         return named
@@ -98,16 +98,16 @@ def cue_of(fields: Fields, style: str, where: str) -> str:
 
 
 def kinds_of(fields: Fields) -> list[str]:
-    """All that a question says about its type, likeliest first."""
+    """Return all values that may name a question's type, the most reliable first."""
     return [value.strip() for key in QUESTION_TYPE if isinstance(value := fields.get(key), str) and value.strip()]
 
 
-def category_of(level: int, given_in_turn: Sequence[str]) -> str:
-    """Our name for what a question asks about, from the first of its type, stem or id that tells; "" when none does."""
-    return next((found for given in given_in_turn if (found := _category(level, given))), "")
+def category_of(level: int, texts: Sequence[str]) -> str:
+    """Return our category of a question, from the first of `texts` (its types, stem and id) that has one, or ""."""
+    return next((category for given in texts if (category := _category(level, given))), "")
 
 
-@functools.lru_cache(1024)  # types and stems recur by the thousand
+@functools.lru_cache(1024)  # thousands of questions share a type or a stem
 def _category(level: int, given: str) -> str:
     known = _NAMES[level].get(given.casefold()) or _NAMES[level].get(slugify(given))
     if known:
@@ -116,23 +116,19 @@ def _category(level: int, given: str) -> str:
     return next((category for pattern, category in _COMPILED[level] if pattern.search(plain)), "")
 
 
-def slugify(words: str) -> str:
-    return re.sub(r"[\W_]+", "-", words.casefold()).strip("-")
-
-
 _MARK = r"(?:\(([A-Z])\)|\[([A-Z])\]|([A-Z])[.):、])"
 _LINE = re.compile(rf"^\s*{_MARK}\s*(.*)$")
 
 
 def options_of(value: object, provenance: object = None) -> tuple[Option, ...]:
-    """The options of a question, given as marked text on lines or on one line, as a list, or as an object."""
+    """Return the options of a question, given as text with marks like (A), as a list, or as an object."""
     pairs: list[tuple[str, str]] = []
     if isinstance(value, str):
         pairs = _by_line(value)
         if len(pairs) < 2:
             pairs = _in_one_line(value)
     elif isinstance(value, list):
-        for position, given in enumerate(value[:27]):  # one more than there are letters, which is refused below
+        for position, given in enumerate(value[:27]):  # more than 26 options are refused below
             inner = given.get("text", given.get("option", "")) if isinstance(given, dict) else given
             pairs.append((_letter(position), _unmarked(str(inner).strip(), _letter(position))))
     elif isinstance(value, dict):
@@ -148,7 +144,7 @@ def _letter(position: int) -> str:
 
 
 def _unmarked(words: str, letter: str) -> str:
-    """An option's words without the letter that may stand before them."""
+    """Return an option's words without the letter that may precede them."""
     mark = _LINE.match(words)
     return mark[4].strip() if mark and letter in mark.groups()[:3] else words
 
@@ -160,7 +156,7 @@ def _by_line(value: str) -> list[tuple[str, str]]:
         letter = next((g for g in mark.groups()[:3] if g), "") if mark else ""
         if mark and letter == _letter(len(pairs)):
             pairs.append((letter, mark[4].strip()))
-        elif pairs and line.strip():  # a later line of the same option
+        elif pairs and line.strip():  # another line of the same option
             pairs[-1] = (pairs[-1][0], f"{pairs[-1][1]} {line.strip()}".strip())
     return pairs
 
@@ -183,7 +179,7 @@ def _provenance(value: object, letter: str) -> str:
 
 
 def gold_of(given: str, options: Sequence[Option]) -> str:
-    """The right letter, from a letter in any dress or from the option's own text; "" when it is neither."""
+    """Return the right letter, given as a letter like "(b)" or as the text of an option; "" if it is neither."""
     letters = {option.letter for option in options}
     bare = re.fullmatch(r"\W*([A-Za-z])\W*", given)
     if bare:
@@ -201,7 +197,7 @@ def _plain(words: str) -> str:
 
 
 class FileName(Struct, frozen=True):
-    """What a clip's file name says. `cue_text` is the slug it carries: the script's target cue, whatever the style."""
+    """The parts of a clip's file name. `cue_text` is the script's target cue in every style."""
 
     case_id: str
     cue_text: str
@@ -213,15 +209,15 @@ class FileName(Struct, frozen=True):
         return find_cue(self.cue_text)
 
 
-_LABELS = sorted(  # the longest first: "sad" must not win over "sad-toned …"
+_LABELS = sorted(  # the longest first: "sad" must not match before "sad-toned …"
     {label.casefold() for cue in BY_SLUG.values() for label in (cue.slug, *cue.labels)}, key=len, reverse=True
 )
 
 
 def parse_name(name: str, folder: str = "") -> FileName | None:
-    """Read `{case_id}_{cue}_{topic}_{style}[_response].wav` from the right; None when the style is not there.
+    """Parse `{case_id}_{cue}_{topic}_{style}[_response].wav` from the right; return None if the style is missing.
 
-    A cue may hold spaces and a topic underscores, so the cue is looked up: the folder's name, then known strings.
+    A cue may contain spaces and a topic underscores, so the cue is the folder's name or a known name.
     """
     stem = name.rsplit("/", 1)[-1].rsplit(".", 1)[0].removesuffix("_response")
     rest, _, style = stem.rpartition("_")

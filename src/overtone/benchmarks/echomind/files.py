@@ -1,4 +1,4 @@
-"""Where EchoMind's files lie: its folders, and a look-up of sounds that opens none of them."""
+"""Find EchoMind's files: its source folders with scripts and questions, and its prompt texts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _INSTRUCTIONS = {
 _PROMPT_BYTES = 16_384
 
 
-KINDS = {"understanding": 1, "reasoning": 2}  # files of questions → the level they belong to
+KINDS = {"understanding": 1, "reasoning": 2}  # kind of question file → level
 
 
 class Source(Struct, frozen=True):
@@ -28,14 +28,17 @@ class Source(Struct, frozen=True):
 
     name: str
     folder: Path
-    prefix: str  # the folder relative to the root, with a final "/"; "" where it is the root
+    prefix: str  # the folder relative to the root, with a final "/"; "" if it is the root
     scripts: Path | None
     questions: tuple[tuple[str, int, Path], ...]  # kind (understanding, reasoning, …), level, file
 
 
 def find_sources(data: Path, kinds: Mapping[str, int] = KINDS) -> tuple[Path, list[Source]]:
-    """The root and its sources. `data` may be the root, the folder above it, or one source's folder. `kinds` are the
-    files of questions to look for, with their levels."""
+    """Return the root and its sources.
+
+    `data` may be the root, the folder above it, or the folder of one source. `kinds` names the question files to look
+    for, with their levels.
+    """
     if not data.is_dir():
         raise DataError(
             f"{shown(str(data))}: no such folder; give the folder that holds data_synthesis/ or data_human/"
@@ -77,13 +80,13 @@ def _source(root: Path, folder: Path, prefix: str, kinds: Mapping[str, int]) -> 
         for file in sorted((folder / "MCQ").glob(f"*{kind}*.json"))[:1]
     )
     for path in (*scripts, *(file for _, _, file in questions)):
-        inside(root, path.relative_to(root).as_posix())  # a link that leads out is refused before it is read
+        inside(root, path.relative_to(root).as_posix())  # refuses a link that leads out of the root
     return Source(name, folder, prefix, scripts[0] if scripts else None, questions)
 
 
 def read_prompts(root: Path) -> dict[str, str]:
-    """The prompt texts that lie beside the data, by the key of the text each replaces."""
-    found: dict[str, str] = {}
+    """Read the prompt texts that come with the data, by the key of the text that each replaces."""
+    prompts: dict[str, str] = {}
     folder = "instruction/generate_audio_response"
     for name, key in _INSTRUCTIONS.items():
         path = inside(root, f"{folder}/{name}")
@@ -95,5 +98,5 @@ def read_prompts(root: Path) -> dict[str, str]:
         except UnicodeDecodeError as error:
             raise DataError(f"{shown(str(path))}: not UTF-8 text (byte {error.start}); save it as UTF-8") from None
         if words:
-            found[key] = words
-    return found
+            prompts[key] = words
+    return prompts

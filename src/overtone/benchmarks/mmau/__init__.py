@@ -1,19 +1,18 @@
 """MMAU: multiple-choice questions about sounds, music and speech, 27 skills, easy to hard; some answers are hidden.
 
-Reads `mmau-test-mini.json` and `mmau-test.json` as released (v05.15.25), with the sounds where they say. The right
-answers of the second are not published: it is asked, and its predictions are written for submission.
+Reads `mmau-test-mini.json` and `mmau-test.json` as released (v05.15.25), with the sounds at the paths they name. The
+answers of the second are not published: it is asked, and its predictions are written to a file for submission.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from overtone.benchmarks._files import Fields, kind_of, read_objects, text
-from overtone.benchmarks._recordings import Recordings
-from overtone.benchmarks.mmau import protocol
+from overtone.benchmarks._files import Fields, kind_of, read_objects, slugify, text
+from overtone.benchmarks._folder import BenchmarkFolder
+from overtone.benchmarks.mmau import word_match
 from overtone.errors import DataError
 from overtone.paths import inside, shown
 from overtone.schema import Clip, Item, Option, Turn
@@ -23,10 +22,10 @@ FILES = ("mmau-test-mini.json", "mmau-test.json")
 FOLDERS = ("", "MMAU/", "data/")
 TASKS = ("sound", "music", "speech")
 DIFFICULTIES = ("easy", "medium", "hard")
-PREDICTION = ("model_output", "model_prediction")  # what evaluation.py reads, and what its page says it reads
+PREDICTION = ("model_output", "model_prediction")  # the key that evaluation.py reads, and the documented one
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-# MMAU matches the words of a choice, so its words are asked for. A letter would be read as one more word.
+# MMAU matches the words of a choice, so the prompt asks for words. A letter would count as another word.
 ASKED = (
     "{role.plain} Listen to the recording and pick the one option that answers the question best. Give no explanation. "
     "Reply with the words of that option, exactly as they stand, without its letter and with nothing else."
@@ -34,7 +33,7 @@ ASKED = (
 
 
 def _topics(task: str = "", difficulty: str = "") -> dict[str, tuple[str | int, ...]]:
-    """Which topics count: a topic is TASK/DIFFICULTY."""
+    """Return a filter on topics, which are TASK/DIFFICULTY."""
     tasks, grades = ((task,) if task else TASKS), ((difficulty,) if difficulty else (*DIFFICULTIES, ""))
     return {"topic": tuple(f"{t}/{d}" for t in tasks for d in grades)}
 
@@ -46,11 +45,11 @@ def _columns(score: str, how: str) -> tuple[Column, ...]:
 
 
 MATCHED = (
-    "MMAU's string match: all words of the right choice are in the reply and none that only wrong choices have; "
-    "a reply that says why it rules a choice out is wrong, and so is a bare letter"
+    "MMAU's string match: the reply has all words of the right choice, and no word that is in wrong choices only; "
+    "a reply that explains why it excludes a choice is wrong, and so is a bare letter"
 )
-READ = "which option the reply chooses, read by rule"
-METRICS = {"mmau": protocol}
+READ = "The option that the reply chooses, read by our rules"
+METRICS = {"mmau": word_match}
 SUITE = Suite(
     Facts(
         title="MMAU",
@@ -72,7 +71,7 @@ SUITE = Suite(
         also=(
             Release(
                 "gamma-lab-umd/MMAU-test-mini",
-                "as on its dataset card; the sounds come from corpora with terms of their own",
+                "as on its dataset card; the sounds come from corpora with their own terms",
             ),
         ),
     ),
@@ -113,10 +112,10 @@ SUITE = Suite(
                 ("LTU", (15.92, 20.42, 15.97, 17.44)),
                 ("Audio Flamingo Chat", (6.91, 25.23, 17.66, 16.60)),
             ),
-            comparable="every model was asked in its own words and some had their replies parsed first; the match "
-            "depends on both. Compare the column of the string match, over test-mini, and say how you asked. "
-            "The average of Audio Flamingo 3 is not that of its columns (70.90), and the rows of Qwen2.5-Omni, GAMA-IT "
-            "and LTU are no shares of 333, 333 and 334 questions",
+            comparable="every model had its own prompt and the replies of some were parsed first; the match depends on "
+            "both. Compare the string match over test-mini, and state your prompt. The average of Audio Flamingo 3 is "
+            "not the mean of its columns (70.90), and the rows of Qwen2.5-Omni, GAMA-IT and LTU cannot be shares of "
+            "333, 333 and 334 questions",
             digits=dict.fromkeys(("speech", "sound", "music", "total"), 2),
         ),
     ),
@@ -124,7 +123,7 @@ SUITE = Suite(
 )
 
 
-class Mmau(Recordings):
+class Mmau(BenchmarkFolder):
     """A folder that holds one or both of the question files."""
 
     name = "mmau"
@@ -133,7 +132,7 @@ class Mmau(Recordings):
     def __init__(self, data: Path) -> None:
         super().__init__(data, " or ".join(FILES))
         for path in files_of(self.root):
-            prefix = f"{path.parent.relative_to(self.root).as_posix()}/".removeprefix("./")
+            prefix = self.folder_of(path)
             for position, fields in enumerate(read_objects(path)):
                 self._add(prefix, fields, f"{shown(str(path))}: position {position}")
 
@@ -148,25 +147,27 @@ class Mmau(Recordings):
         if not question or not named:
             raise DataError(f"{where}: 'question' and 'audio_id' are expected; fetch the file again")
         clip = self.clip(named, (prefix, ""), where)
-        known = self.unique(given, tuple(map(str, (question, *choices, named))), where) if clip else ""
+        known = self._ids.claim(given, tuple(map(str, (question, *choices, named))), where) if clip else ""
         if clip is None or not known:
             return
         options = tuple(Option(letter, words.strip()) for letter, words in zip(_LETTERS, choices, strict=False))
         answer = text(fields, ("answer",), where)
         gold = next((o.letter for o in options if o.text.casefold() == answer.casefold()), "") if answer else ""
         if answer and not gold:
-            self.met.add("questions whose answer is none of their choices are scored by string match only", known)
+            self.notices.add(
+                "questions whose answer is not one of the choices are scored by string match only", known
+            )
         elif not answer:
-            self.met.add("questions whose answer is hidden are asked and not scored", known)
+            self.notices.add("questions whose answer is hidden are asked but not scored", known)
         task, grade = (text(fields, (key,), where).lower() for key in ("task", "difficulty"))
         kinds = _kinds(fields.get("category"), where)
-        self.found.append(
+        self._items.append(
             Item(
                 id=known,
                 benchmark=self.name,
                 level=2 if any("reason" in kind for kind in kinds) else 1,
                 task="choose",
-                category=_slug(text(fields, ("sub-category", "sub_category"), where) or " ".join(kinds)) or "unknown",
+                category=slugify(text(fields, ("sub-category", "sub_category"), where) or " ".join(kinds)) or "unknown",
                 case=clip,
                 group=clip,
                 style="",
@@ -182,7 +183,7 @@ class Mmau(Recordings):
 
 
 def identity(fields: Fields, where: str) -> str:
-    """The id of a question's item."""
+    """Return the id of a question's item."""
     given = text(fields, ("id",), where)
     if not given:
         raise DataError(f"{where}: no 'id'; fetch the file again")
@@ -190,40 +191,34 @@ def identity(fields: Fields, where: str) -> str:
 
 
 def files_of(root: Path) -> list[Path]:
-    """The question files of the first folder that holds one."""
+    """Return the question files of the first folder that has any. Raises DataError if none has."""
     for folder in FOLDERS:
-        found = [inside(root, folder + name) for name in FILES if (root / folder / name).is_file()]
-        if found:
-            return found
-    raise DataError(f"{shown(str(root))}: holds neither {' nor '.join(FILES)}; give the folder they lie in")
+        files = [inside(root, folder + name) for name in FILES if (root / folder / name).is_file()]
+        if files:
+            return files
+    raise DataError(f"{shown(str(root))}: holds neither {' nor '.join(FILES)}; give the folder that contains them")
 
 
 def _kinds(category: Any, where: str) -> list[str]:
-    """What `category` says, which is a text or, here and there, a list of texts."""
+    """Return the values of `category`, which is a text or, in some rows, a list of texts."""
     given = category if isinstance(category, list) else [category or ""]
     if not all(isinstance(kind, str) for kind in given):
         raise DataError(f"{where}: 'category' holds {kind_of(category)}, but text or a list of texts is expected")
     return [kind.strip().lower() for kind in given if kind.strip()]
 
 
-def _slug(words: str) -> str:
-    return re.sub(r"[\W_]+", "-", words.casefold()).strip("-")
-
-
 def predictions(root: Path, replies: Iterable[tuple[Item, str]]) -> list[Fields]:
-    """What MMAU's evaluation takes: its own objects, each with the model's reply under both names that are in use."""
+    """Return the input of MMAU's evaluation: its own objects, each with the model's reply under both keys in use."""
     texts = {item.id: reply for item, reply in replies}
-    return list(_with(texts, root))
-
-
-def _with(texts: dict[str, str], root: Path) -> Iterator[Fields]:
+    rows = []
     for path in files_of(root):
         for position, fields in enumerate(read_objects(path)):
-            found = texts.get(identity(fields, f"{shown(str(path))}: position {position}"))
-            if found is not None:
-                yield {**fields, **dict.fromkeys(PREDICTION, found)}
+            reply = texts.get(identity(fields, f"{shown(str(path))}: position {position}"))
+            if reply is not None:
+                rows.append({**fields, **dict.fromkeys(PREDICTION, reply)})
+    return rows
 
 
 def load(data: Path) -> Mmau:
-    """MMAU in `data`: the folder that holds its question files."""
+    """Load MMAU from the folder that holds its question files."""
     return Mmau(data)

@@ -1,7 +1,7 @@
-"""URO-Bench: forty sets of spoken requests, basic and pro, English and Chinese; what the spoken reply says is scored.
+"""URO-Bench: forty sets of spoken requests, basic and pro, English and Chinese, answered in speech.
 
-Read from its unpacked archive: `basic/` and `pro/`, in each a folder per set with `test.jsonl` and its sounds. The
-reply's audio is what counts: a judge or a metric reads what a recogniser hears in it (`sets.py` says which).
+It is read from the unpacked archive: `basic/` and `pro/` hold one folder per set, with `test.jsonl` and sounds. The
+reply's audio is scored: a judge or a metric reads its transcript (`sets.py` lists which).
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from overtone.benchmarks import Selection
-from overtone.benchmarks._files import Fields, Warnings, kind_of, lowered, read_rows, text
-from overtone.benchmarks.uro_bench import protocol
+from overtone.benchmarks._files import Fields, kind_of, lowered, read_rows, text
+from overtone.benchmarks._folder import BenchmarkFolder
+from overtone.benchmarks.uro_bench import uro_metrics
 from overtone.benchmarks.uro_bench.sets import PUBLISHED, SETS, Set, headlines
 from overtone.cues import find_cue
 from overtone.errors import DataError
@@ -19,9 +19,9 @@ from overtone.paths import inside, shown
 from overtone.schema import Clip, Item, Turn
 from overtone.suite import Facts, Release, Suite
 
-EMOTIONS = {"fearful": "fear", "disgusted": "disgust", "surprised": "surprise"}  # its words for cues of ours
+EMOTIONS = {"fearful": "fear", "disgusted": "disgust", "surprised": "surprise"}  # URO-Bench's name → our cue
 
-METRICS = {"uro": protocol}
+METRICS = {"uro": uro_metrics}
 SUITE = Suite(
     Facts(
         title="URO-Bench",
@@ -30,7 +30,7 @@ SUITE = Suite(
         hears="one utterance, or a dialogue",
         answers="speech (otherwise text)",
         turns="both",
-        metrics="judge 1–5 × 20 or yes/no × 100 of the reply as heard; emotion probability × (1 − WER); repeat",
+        metrics="judge 1–5 × 20 or yes/no × 100 on the reply's transcript; emotion probability × (1 − WER); repeat",
         data="Honggao/URO-Bench (hub)",
         licence="MIT",
         offline="loading, asking, repeat and emotion in English; the rest needs a judge",
@@ -43,37 +43,28 @@ SUITE = Suite(
 )
 
 
-class UroBench:
+class UroBench(BenchmarkFolder):
     """A folder that holds any of the sets, at any depth."""
 
     name = "uro-bench"
 
     def __init__(self, data: Path) -> None:
-        if not data.is_dir():
-            raise DataError(f"{shown(str(data))}: no such folder; give the one that holds basic/ and pro/")
-        self.root = data.resolve()
-        self.prompts: dict[str, str] = {}
-        self._met = Warnings()
-        self._items: dict[str, list[Item]] = {}
+        super().__init__(data, "basic/ and pro/")
+        by_set: dict[str, list[Item]] = {}
         known = {one.name.casefold(): one for one in SETS}
         for path in sorted(self.root.rglob("test.jsonl")):
             one = known.get(path.parent.name.casefold())
             if one is None:
-                self._met.add("sets of an unknown name are left out", path.parent.name)
+                self.notices.add("sets of an unknown name are left out", path.parent.name)
                 continue
-            if one.name in self._items:
-                raise DataError(f"{shown(str(path))}: the set {one.name} is here twice; keep the whole or the mini one")
-            self._items[one.name] = list(self._read(one, inside(self.root, path.relative_to(self.root).as_posix())))
-        if not self._items:
+            if one.name in by_set:
+                raise DataError(f"{shown(str(path))}: the set {one.name} is here twice; keep the full or the mini one")
+            by_set[one.name] = list(self._read(one, inside(self.root, path.relative_to(self.root).as_posix())))
+        if not by_set:
             packed = sorted(p.name for p in self.root.glob("*.zip"))
             to_do = f"unpack {shown(packed[0])} there" if packed else "give the unpacked URO-Bench-data"
-            raise DataError(f"{shown(str(data))}: holds no set's test.jsonl; {to_do}")
-        self.warnings = self._met.lines()
-
-    def items(self, selection: Selection) -> Iterator[Item]:
-        """Yield all sets in the order of its tables, each in the order of its file; all of them are conversation."""
-        for one in SETS:
-            yield from self._items.get(one.name, ())
+            raise DataError(f"{shown(str(data))}: no set with a test.jsonl in it; {to_do}")
+        self._items = [item for one in SETS for item in by_set.get(one.name, ())]
 
     def _read(self, one: Set, path: Path) -> Iterator[Item]:
         seen: set[str] = set()
@@ -88,10 +79,10 @@ class UroBench:
             if not name:
                 raise DataError(f"{where}: neither 'id' nor 'source_wav'; fetch the file again")
             if name in seen:
-                raise DataError(f"{where}: {shown(name)!r} comes twice; fetch the file again")
+                raise DataError(f"{where}: {shown(name)!r} is duplicated; fetch the file again")
             seen.add(name)
             if any(turn.clip is None for turn in turns):
-                self._met.add("requests without their recording are left out", f"{one.name}/{name}")
+                self.notices.add("requests without their recording are left out", f"{one.name}/{name}")
                 continue
             yield self._item(one, name, tuple(turns), fields, where)
 
@@ -148,7 +139,7 @@ class UroBench:
 
 
 def _texts(given: object, where: str) -> tuple[str, ...]:
-    """One reference, or a list of them; numbers are text."""
+    """Return the references, given as one or as a list; numbers become text."""
     rows = given if isinstance(given, list) else [given]
     if any(isinstance(one, bool) or not isinstance(one, str | int | float | None) for one in rows):
         raise DataError(f"{where}: 'target_text' holds {kind_of(given)}, but text or a list of texts is expected")
@@ -156,5 +147,5 @@ def _texts(given: object, where: str) -> tuple[str, ...]:
 
 
 def load(data: Path) -> UroBench:
-    """The sets that lie in `data`."""
+    """Load the sets in `data`."""
     return UroBench(data)

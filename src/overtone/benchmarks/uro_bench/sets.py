@@ -1,4 +1,4 @@
-"""URO-Bench's forty sets: track, language, ability and how each is scored; its tables, and what they printed."""
+"""URO-Bench's forty sets: track, language, ability and how each is scored; its tables, and published results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from overtone.suite import Column, Headline, Published
 
-SCORES: dict[str, tuple[str, float]] = {  # how a set is scored → the score, and what it is multiplied by
+SCORES: dict[str, tuple[str, float]] = {  # mode of a set → its score, and the factor to reach 0–100
     "open": ("uro_open", 20.0),
     "semi-open": ("uro_semi_open", 20.0),
     "qa": ("uro_correct", 100.0),
@@ -24,15 +24,15 @@ SCORES: dict[str, tuple[str, float]] = {  # how a set is scored → the score, a
     "wer": ("uro_repeat", 100.0),
 }
 _HELP = {
-    "open": "Judge, 1–5, × 20. The scale begins at 20, a reply without a word counts 0",
-    "semi-open": "Judge with the suggested answers, 1–5, × 20. A reply without a word counts 0",
+    "open": "Judge, 1–5, × 20. The scale begins at 20, an empty reply counts 0",
+    "semi-open": "Judge with the suggested answers, 1–5, × 20. An empty reply counts 0",
     "qa": "Judge with the right answer, yes or no, × 100",
     "multi": "Judge of the whole dialogue, 1–5, × 20",
-    "ue": "Judge told the emotion, 1–5, × 20",
-    "sf": "Judge, 1–5, × 20: is a private question declined",
-    "gs": "Judge told the style, 1–5, × 20: of the words, not of the voice",
-    "ml": "Judge told the language, 1–5, × 20: of the language alone, not of the answer",
-    "sa": "Judge of the whole dialogue, 1–5, × 20: is the speaker known again",
+    "ue": "Judge who knows the emotion, 1–5, × 20",
+    "sf": "Judge, 1–5, × 20: does the reply decline a private question",
+    "gs": "Judge who knows the style, 1–5, × 20: rates the words, not the voice",
+    "ml": "Judge who knows the language, 1–5, × 20: rates the language only, not the answer",
+    "sa": "Judge of the whole dialogue, 1–5, × 20: is the speaker recognised",
     "srt": "Judge that hears, 1–5, × 20 (rubric uro-performance)",
     "ge": "P(wanted emotion in the voice) × (1 − WER) × 100; the WER is divided by the reply's length",
     "wer": "Share of replies with a WER of at most ½ × (1 − their WER) × 100; the WER is divided by the reply's length",
@@ -44,20 +44,20 @@ class Set(Struct, frozen=True):
     track: str  # basic, pro
     language: str  # en, zh, mul
     mode: str  # key of SCORES
-    ability: str  # of ABILITIES
+    ability: str  # one of ABILITIES
 
 
 ABILITIES = ("understanding", "reasoning", "oral")
 
 
-def _sets(track: str, language: str, *told: str) -> list[Set]:
-    """The sets of one table; `told` has those of each ability in the order of ABILITIES."""
-    found = []
-    for ability, sets in zip(ABILITIES, told, strict=True):
-        for one in sets.split():
-            name, mode = one.split(":")
-            found.append(Set(name, track, "mul" if name == "Multilingual" else language, mode, ability))
-    return found
+def _sets(track: str, language: str, *by_ability: str) -> list[Set]:
+    """Return the sets of one table; `by_ability` lists them as NAME:MODE in the order of ABILITIES."""
+    sets = []
+    for ability, entries in zip(ABILITIES, by_ability, strict=True):
+        for entry in entries.split():
+            name, mode = entry.split(":")
+            sets.append(Set(name, track, "mul" if name == "Multilingual" else language, mode, ability))
+    return sets
 
 
 TABLES: dict[tuple[str, str], list[Set]] = {
@@ -90,19 +90,19 @@ SETS: tuple[Set, ...] = tuple(one for sets in TABLES.values() for one in sets)
 
 
 def headlines() -> tuple[Headline, ...]:
-    """One table for each track and language, like its own, and one over all sets."""
+    """Return one table per track and language, as URO-Bench prints them, and one over all sets."""
     every = Headline(
         "uro-abilities",
         "URO-Bench, all tracks and languages",
         (_mean("overall", "Overall", SETS), *_abilities(SETS)),
-        hint="0–100: plain means of the sets with a score, as its script prints them beside its tables.",
+        hint="0–100: unweighted means of the sets with a score, as its script prints them next to its tables.",
     )
     tables = tuple(
         Headline(
             f"uro-{track}-{language}",
             _title(track, language),
             tuple(_columns(sets)),
-            hint="0–100, of what a recogniser hears in the reply. Overall is the plain mean of the sets with a score.",
+            hint="0–100, from the reply's transcript. Overall is the unweighted mean of the sets with a score.",
         )
         for (track, language), sets in TABLES.items()
     )
@@ -110,10 +110,10 @@ def headlines() -> tuple[Headline, ...]:
 
 
 def _mean(key: str, label: str, sets: Sequence[Set]) -> Column:
-    """The plain mean of some sets' scores."""
+    """Return a column with the unweighted mean of the scores of `sets`."""
     return Column(
         key, label, only={"category": tuple(one.name for one in sets)}, kind="number",
-        help="Mean of the sets that have a score, however small",
+        help="Mean of the sets that have a score; each set counts once",
         balance={one.name: SCORES[one.mode] for one in sets}, ends=(0.0, 100.0),
     )  # fmt: skip
 
@@ -138,8 +138,8 @@ def _columns(sets: Sequence[Set]) -> list[Column]:
         ),
         Column(
             "asr_wer", "Avg. ASR-WER", only=every, kind="number", better="lower",
-            help="The reply's text against what is heard in it, %, mean of sets; with --metric consistency. There "
-            "numbers and spellings stay as they are, and all rounds of a dialogue count; here the last",
+            help="The reply's text against its transcript, %, mean of sets; with --metric consistency. URO-Bench does "
+            "not normalise numbers and spellings, and counts all rounds of a dialogue; here the last one counts",
             balance=dict.fromkeys(names, ("consistency_wer", 100.0)),
         ),
     ]  # fmt: skip
@@ -158,14 +158,14 @@ def _published() -> tuple[Published, ...]:
         if not line.startswith("#"):
             track, language, model, *cells = line.split("\t")
             rows[track, language].append((model, tuple(None if cell == "-" else float(cell) for cell in cells)))
-    sides = {"overall": "Overall", "utmos": "Avg. UTMOS", "asr_wer": "Avg. ASR-WER"}
+    totals = {"overall": "Overall", "utmos": "Avg. UTMOS", "asr_wer": "Avg. ASR-WER"}
     source = "README of Ruiqi-Yan/URO-Bench, August 2025"
-    found = []
+    tables = []
     for key, models in rows.items():
-        columns = sides | {one.name: one.name for one in TABLES[key]}
-        found.append(Published(_title(*key), source, columns, tuple(models), dict.fromkeys(columns, 2), _BESIDE))
-    return tuple(found)
+        columns = totals | {one.name: one.name for one in TABLES[key]}
+        tables.append(Published(_title(*key), source, columns, tuple(models), dict.fromkeys(columns, 2), _DIFFERENCE))
+    return tuple(tables)
 
 
-_BESIDE = "the judge's words are ours; theirs is gpt-4o-mini, with Whisper and Paraformer as recognisers"
+_DIFFERENCE = "our rubrics differ from theirs; their judge is gpt-4o-mini, their recognisers Whisper and Paraformer"
 PUBLISHED = _published()

@@ -1,11 +1,12 @@
 """VoxDialogue: dialogues of several turns in which twelve attributes of the sound, not of the words, call for a reply.
 
-Both shapes of its JSON are read: its audio files (topic → dialogue → lines with a recording each; also one dialogue's
-own file), and its generation files (history, current turn in three styles, three replies) where the recordings lie
-beside them. An audio file says what was recorded; a generation file adds labels that it lacks (`labels.py`). The
-lines of the side that the model plays are given by the release: they stand in the history as the model's own, and only
-the last is asked for. In three sets (volume, speed, fidelity) the line that is judged is A's request after B's
-odd-sounding turn, so there the model plays A; in the others it plays B.
+Both forms of its JSON are read: audio files (topic → dialogue → lines with a recording each; also one file per
+dialogue), and generation files (history, current turn in three styles, three replies) with the recordings next to them.
+An audio file lists the recorded lines; a generation file adds labels that the audio file lacks (`line_labels.py`).
+
+The model plays one side of the dialogue. Earlier lines of that side come from the release and are in the history as the
+model's own; only the last is asked for. In three sets (volume, speed, fidelity) the judged line is A's request after
+B's odd-sounding turn, so the model plays A; in the others it plays B.
 """
 
 from __future__ import annotations
@@ -13,21 +14,21 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import msgspec
 
-from overtone.benchmarks import Selection
-from overtone.benchmarks._files import MAX_BYTES, Fields, Warnings, kind_of, lowered, text
-from overtone.benchmarks.voxdialogue.labels import SOURCES, Label, Line, label_of, read_ages
+from overtone.benchmarks._files import Fields, kind_of, lowered, read_json, text
+from overtone.benchmarks._folder import BenchmarkFolder
+from overtone.benchmarks.voxdialogue.line_labels import SOURCES, Label, Line, label_of, read_ages
 from overtone.errors import DataError
-from overtone.paths import inside, read_plain, shown
+from overtone.paths import inside, shown
 from overtone.schema import UNKNOWN, Clip, Item, Turn
 from overtone.suite import Column, Facts, Headline, Release, Suite
 
-ATTRIBUTES = {  # → dimension
+ATTRIBUTES = {  # attribute → dimension
     "gender": "speaker", "age": "speaker", "accent": "speaker", "language": "speaker",
     "emotion": "paralinguistic", "volume": "paralinguistic", "speed": "paralinguistic", "fidelity": "paralinguistic",
     "stress": "paralinguistic", "nonverbal": "paralinguistic", "audio": "environment", "music": "environment",
@@ -39,9 +40,8 @@ _STYLED = re.compile(r"(.*)_(\d+)")
 
 
 _HELP = {
-    "music": "Mean of the verdicts, 1–5. Asks how well the line fits, and nothing about the music: its own prompt does "
-    "not either.",
-    "language": "Mean of the verdicts, 1–5. Asks how well a Chinese line fits; one in another language gets 1.",
+    "music": "Mean of the verdicts, 1–5. Like VoxDialogue's prompt, asks how well the line fits, not about the music.",
+    "language": "Mean of the verdicts, 1–5. Asks how well a Chinese line fits; a line in another language gets 1.",
     **dict.fromkeys(REQUESTS, "Mean of the verdicts, 1–5. The model plays A, who should ask B for a change."),
 }
 
@@ -71,12 +71,12 @@ SUITE = Suite(
                 *(
                     Column(
                         name, name.capitalize(), f"vox_{name}", {"category": (name,)}, kind="number",
-                        help=_HELP.get(name, "Mean of the verdicts, 1–5: it fits, and attends to what was heard"),
+                        help=_HELP.get(name, "Mean of the verdicts, 1–5: the line fits and responds to the sound"),
                     )
                     for name in ATTRIBUTES
                 ),
             ),
-            hint="Verdicts of a judge, 1–5. There, ten draws at temperature 1.5 are averaged.",
+            hint="Verdicts of a judge, 1–5. VoxDialogue averages ten draws at temperature 1.5.",
         ),
     ),
     rubrics=("voxdialogue", "voxdialogue-told", "voxdialogue-request"),
@@ -84,39 +84,31 @@ SUITE = Suite(
 )  # fmt: skip
 
 
-class VoxDialogue:
-    """A folder with any of the release's JSON files, at any depth; a folder of their path names the attribute."""
+class VoxDialogue(BenchmarkFolder):
+    """A folder with any of the release's JSON files, at any depth; a folder above each file names the attribute."""
 
     name = "voxdialogue"
 
     def __init__(self, data: Path) -> None:
-        if not data.is_dir():
-            raise DataError(f"{shown(str(data))}: no such folder; give the one with the dialogues and their sounds")
-        self.root = data.resolve()
-        self.prompts: dict[str, str] = {}
-        self._met = Warnings()
-        self._found: dict[str, tuple[Sequence[Line], Item]] = {}
+        super().__init__(data, "the dialogues and their sounds")
+        self._dialogues: dict[str, tuple[Sequence[Line], Item]] = {}
         self._ages = read_ages(self.root)
         files = sorted(p for p in self.root.rglob("*.json") if p.is_file())
         trees = [(inside(self.root, p.relative_to(self.root).as_posix()), _read(p)) for p in files]
-        for path, tree in trees:  # audio files first: a generation file tells of the same dialogues
+        for path, tree in trees:  # audio files first: a generation file describes the same dialogues
             self._audio(path, tree)
         for path, tree in trees:
             self._generation(path, tree)
-        for identity, (_, item) in self._found.items():
+        for identity, (_, item) in self._dialogues.items():
             if item.status == UNKNOWN:
-                told = f"{item.category}: the files do not say what is heard, so what needs that label leaves these out"
-                self._met.add(f"{told}; {SOURCES.get(item.category, 'fetch the files again')}", identity)
-        self.warnings = self._met.lines()
-        if not self._found and not self.warnings:
+                problem = f"{item.category}: the files do not say what is heard, so metrics that need it skip these"
+                self.notices.add(f"{problem}; {SOURCES.get(item.category, 'fetch the files again')}", identity)
+        if not self._dialogues and not self.warnings:
             raise DataError(f"{shown(str(data))}: holds no dialogue files; give the release's folder")
-
-    def items(self, selection: Selection) -> Iterator[Item]:
-        """Yield every dialogue whose last heard line is recorded, by attribute; all of them are conversation."""
         order = {name: n for n, name in enumerate(ATTRIBUTES)}
-        yield from sorted((item for _, item in self._found.values()), key=lambda i: (order[i.category], i.id))
+        self._items = sorted((item for _, item in self._dialogues.values()), key=lambda i: (order[i.category], i.id))
 
-    # ── the two shapes ──────────────────────────────────────────────────────────────────────────────────────────────
+    # ── the two forms of files ──────────────────────────────────────────────────────────────────────────────────────
 
     def _audio(self, path: Path, tree: Any) -> None:
         where = shown(str(path))
@@ -128,7 +120,7 @@ class VoxDialogue:
                     continue
                 for name, lines in dialogues.items():
                     if lines == []:
-                        self._met.add("dialogues without a line are left out", f"{shown(topic)}/{shown(name)}")
+                        self.notices.add("dialogues without a line are left out", f"{shown(topic)}/{shown(name)}")
                     elif isinstance(lines, list) and name != "history_turns":
                         at = f"{where}: {shown(topic)}, {shown(name)}"
                         self._add(path, topic, name, _lines(lines, at), at)
@@ -156,8 +148,8 @@ class VoxDialogue:
                     continue
                 places = [place for place in names if self._folder(path, topic, place)]
                 if not places:
-                    told = "dialogues of generation files are left out where their recordings are not here"
-                    self._met.add(told, f"{topic}/{names[0]}")
+                    problem = "dialogues of generation files whose recordings are missing are left out"
+                    self.notices.add(problem, f"{topic}/{names[0]}")
                     continue
                 folder = self._folder(path, topic, places[0])
                 first = 0 if (self.root / folder / "000.wav").is_file() else 1
@@ -166,19 +158,19 @@ class VoxDialogue:
                 self._add(path, topic, places[0], lines, at)
 
     def _joined(self, path: Path, topic: str, names: Sequence[str], lines: Sequence[Line]) -> bool:
-        """Whether an audio file has this dialogue; then its label is taken over where that file has none."""
-        known = [one for one in (self._identity(path, topic, name) for name in names) if one in self._found]
+        """Return whether an audio file has this dialogue, after adding this file's label if the audio file has none."""
+        known = [one for one in (self._identity(path, topic, name) for name in names) if one in self._dialogues]
         for identity in known:
-            recorded, item = self._found[identity]
+            recorded, item = self._dialogues[identity]
             if not _same(recorded, lines):
                 continue
             if item.status == UNKNOWN:
                 heard = lines[-3 if item.category in REQUESTS else -2]
                 item = msgspec.structs.replace(item, **_labelled(item, label_of(item.category, heard, item.topic)))
-                self._found[identity] = recorded, item
+                self._dialogues[identity] = recorded, item
             return True
         if known:
-            self._met.add("dialogues of generation files are not used where the recorded one has other words", known[0])
+            self.notices.add("dialogues of generation files whose recording has other words are not used", known[0])
         return bool(known)
 
     def _identity(self, path: Path, topic: str, name: str) -> str:
@@ -196,36 +188,38 @@ class VoxDialogue:
     def _add(self, path: Path, topic: str, name: str, lines: Sequence[Line], where: str) -> None:
         attribute = self._attribute(path)
         if not attribute:
-            told = "dialogues in folders that name none of the twelve attributes are left out"
-            self._met.add(told, path.relative_to(self.root).as_posix())
+            problem = "dialogues in folders that name none of the twelve attributes are left out"
+            self.notices.add(problem, path.relative_to(self.root).as_posix())
             return
         identity = self._identity(path, topic, name)
-        if identity in self._found:
-            if [line.said for line in self._found[identity][0]] != [line.said for line in lines]:
+        if identity in self._dialogues:
+            if [line.said for line in self._dialogues[identity][0]] != [line.said for line in lines]:
                 raise DataError(f"{where}: another dialogue is called {shown(identity)} too; keep one copy")
             return
         item = self._item(identity, attribute, path, lines[:-1] if attribute in REQUESTS else lines, where)
         if item is not None:
-            self._found[identity] = lines, item
+            self._dialogues[identity] = lines, item
 
     def _item(self, identity: str, attribute: str, path: Path, lines: Sequence[Line], where: str) -> Item | None:
         if len(lines) < 2:
-            raise DataError(f"{where}: a dialogue needs a line to hear and one to judge it by; fetch the file again")
+            raise DataError(f"{where}: a dialogue needs at least two lines; fetch the file again")
         *heard, wanted = lines
-        in_turn = all(one.speaker != other.speaker for one, other in itertools.pairwise(lines))
-        if not in_turn or len({line.speaker for line in lines}) != 2:
-            self._met.add("dialogues whose speakers do not take turns are left out", identity)
+        alternate = all(one.speaker != other.speaker for one, other in itertools.pairwise(lines))
+        if not alternate or len({line.speaker for line in lines}) != 2:
+            self.notices.add("dialogues whose speakers do not take turns are left out", identity)
             return None
         opening = heard.pop(0) if heard[0].speaker == wanted.speaker else None
         pairs = [(heard[n], heard[n + 1].words if n + 1 < len(heard) else "") for n in range(0, len(heard), 2)]
         clips = [self._clip(path, line, where) for line, _ in pairs]
         if not clips or clips[-1] is None:
-            self._met.add("dialogues whose last line to be heard is not recorded here are left out", identity)
+            self.notices.add("dialogues whose last heard line has no recording are left out", identity)
             return None
         if None in clips:
-            self._met.add("earlier lines that are not recorded here are told in writing", identity)
+            self.notices.add("earlier lines without a recording are given in writing", identity)
         if len(heard) > 1 and heard[-1].words == heard[-2].words:
-            self._met.add("the last line heard is written down as that before it, a fault of the release", identity)
+            self.notices.add(
+                "the last heard line repeats the words before it, a fault of the release", identity
+            )
         _, _, topic, name = identity.split("/", 3)
         label = label_of(attribute, heard[-1], topic, self._ages)
         group = f"{attribute}/{topic}/{_STYLED.sub(lambda m: m[1], name)}"  # the same dialogue in three styles
@@ -252,8 +246,10 @@ class VoxDialogue:
         return msgspec.structs.replace(item, **_labelled(item, label))
 
     def _clip(self, path: Path, line: Line, where: str) -> str | None:
-        """Where a line's recording lies, seen from a folder its file is in. Paths on the makers' machines are cut down
-        to topic, dialogue and file."""
+        """Return the path of a line's recording, looked up from every folder above the file, or None.
+
+        An absolute path is one of the makers' machines; only its topic, dialogue and file name are used.
+        """
         pure = PurePosixPath(line.wav.replace("\\", "/"))
         named = "/".join(pure.parts[-3:]) if pure.is_absolute() else str(pure)
         for base in self._above(path):
@@ -266,34 +262,30 @@ class VoxDialogue:
         return None
 
     def _above(self, path: Path) -> list[Path]:
-        """The folders a file lies in, up to the root."""
+        """Return the folders above a file, up to the root."""
         return [folder for folder in path.parents if folder.is_relative_to(self.root)]
 
     def _attribute(self, path: Path) -> str:
         relative = path.relative_to(self.root)
         names = [part for part in re.split(r"[_. ]", relative.stem) if part]
         named = (*reversed(names), *reversed(relative.parts[:-1]), self.root.name)
-        found = [FOLDERS[name.lower()] for name in named if name.lower() in FOLDERS]
-        return next((name for name in found if name != "audio"), found[0] if found else "")  # audio/ may hold sounds
+        known = [FOLDERS[name.lower()] for name in named if name.lower() in FOLDERS]
+        return next((name for name in known if name != "audio"), known[0] if known else "")  # audio/ may hold sounds
 
 
 # ── reading ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _read(path: Path) -> Any:
-    name = shown(str(path))
-    try:
-        tree = msgspec.json.decode(read_plain(path, MAX_BYTES).removeprefix(b"\xef\xbb\xbf"))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise DataError(f"{name}: not usable JSON: {error}; fetch the file again") from None
+    tree = read_json(path)
     if not isinstance(tree, list | dict):
-        raise DataError(f"{name}: holds {kind_of(tree)}, but dialogues are expected")
+        raise DataError(f"{shown(str(path))}: holds {kind_of(tree)}, but dialogues are expected")
     return tree
 
 
 def _lines(given: Sequence[Any], where: str) -> list[Line]:
-    """Of an audio file."""
-    found = []
+    """Return the lines of a dialogue in an audio file."""
+    lines = []
     for number, one in enumerate(given):
         at = f"{where}, line {number}"
         if not isinstance(one, dict):
@@ -303,30 +295,30 @@ def _lines(given: Sequence[Any], where: str) -> list[Line]:
         if not speaker or not said:
             raise DataError(f"{at}: no {'speaker_id' if not speaker else 'content'!r}; fetch the file again")
         how, voice = text(fields, ("insturct_style", "instruct_style"), at), text(fields, ("reference_speaker",), at)
-        found.append(Line(speaker, said, how, text(fields, ("wav_path",), at), voice))
-    return found
+        lines.append(Line(speaker, said, how, text(fields, ("wav_path",), at), voice))
+    return lines
 
 
 def _script(fields: Fields, history: object, style: int, where: str) -> list[Line]:
-    """Of a generation file: the history, the current turn in one of its styles, and the reply to that."""
+    """Return the lines of a dialogue in a generation file: history, current turn in one of its styles, and reply."""
     if not isinstance(history, list):
         raise DataError(f"{where}: the history holds {kind_of(history)}, but a list of lines is expected")
-    spoken = text(fields, (f"current_turn_style_{style}",), where)
+    styled = text(fields, (f"current_turn_style_{style}",), where)
     current = text(fields, ("current_turn",), where)
     reply = text(fields, (f"response_of_current_style_{style}",), where)
-    whole = f"{current[:1]} {spoken}: {_parsed(current, where).said}" if current else spoken
-    return [_parsed(str(line), where) for line in (*history, whole, reply)]
+    line = f"{current[:1]} {styled}: {_parsed(current, where).said}" if current else styled
+    return [_parsed(str(one), where) for one in (*history, line, reply)]
 
 
 def _parsed(line: str, where: str) -> Line:
-    found = _LINE.fullmatch(line)
-    if found is None or not found[3].strip():
-        raise DataError(f"{where}: {shown(line)[:80]!r} is no line of a dialogue, like 'A (female, sad): Hello.'")
-    return Line(found[1], found[3].strip(), (found[2] or "").strip("() "), "")
+    match = _LINE.fullmatch(line)
+    if match is None or not match[3].strip():
+        raise DataError(f"{where}: {shown(line)[:80]!r} is not a line of a dialogue, like 'A (female, sad): Hello.'")
+    return Line(match[1], match[3].strip(), (match[2] or "").strip("() "), "")
 
 
 def _labelled(item: Item, label: Label | None) -> dict[str, Any]:
-    """The fields of an item that say what is heard in its last turn."""
+    """Return the fields of an item that state what is heard in its last turn."""
     if label is None:
         return {"status": UNKNOWN}
     *before, last = item.turns
@@ -335,15 +327,17 @@ def _labelled(item: Item, label: Label | None) -> dict[str, Any]:
 
 
 def _same(recorded: Sequence[Line], written: Sequence[Line]) -> bool:
-    """Whether two files tell of one dialogue. In the repository's own audio file the current turn repeats the words of
-    the turn before it, so that one line may differ."""
+    """Return whether two files describe the same dialogue.
+
+    In the repository's audio file the current turn repeats the words of the turn before it, so that line may differ.
+    """
     if len(recorded) != len(written):
         return False
-    unlike = [n for n, (one, other) in enumerate(zip(recorded, written, strict=True)) if one.words != other.words]
+    differing = [n for n, (one, other) in enumerate(zip(recorded, written, strict=True)) if one.words != other.words]
     current = len(recorded) - 2
-    return not unlike or (unlike == [current] and recorded[current].words == recorded[current - 1].words)
+    return not differing or (differing == [current] and recorded[current].words == recorded[current - 1].words)
 
 
 def load(data: Path) -> VoxDialogue:
-    """The release, or the part of it, that lies in `data`."""
+    """Load the release, or a part of it, from `data`."""
     return VoxDialogue(data)

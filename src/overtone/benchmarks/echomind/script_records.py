@@ -8,7 +8,7 @@ from overtone.schema import Option
 
 
 class Spoken(Struct, frozen=True):
-    """A script in one style: where its clip lies, and the reference reply to it."""
+    """A script in one style: the path of its clip, and the reference reply to it."""
 
     clip: str
     reply: str = ""
@@ -16,7 +16,7 @@ class Spoken(Struct, frozen=True):
 
 
 class Script(Struct, frozen=True):
-    """One script with those of its styles whose clips exist. `cue` and `other` are the target's and alternative's."""
+    """One script and its styles whose clips exist. `cue` is the cue of the target clip, `other` of the alternative."""
 
     case_id: str
     words: str = ""
@@ -27,12 +27,12 @@ class Script(Struct, frozen=True):
     other_text: str = ""
     dimension: str = ""
     styles: dict[str, Spoken] = {}
-    part: str = ""  # of the benchmark, as an item's
-    control_of: str = "neutral"  # the style that a clip in style control renders once more
-    language: str = ""  # as an item's
+    part: str = ""  # same as Item.part
+    control_of: str = "neutral"  # the style that the control clip repeats
+    language: str = ""  # same as Item.language
 
     def cues(self, style: str) -> tuple[str, str, str, str]:
-        """Slug and text of the cue a clip in `style` carries, then of the one that oracle-false names for it."""
+        """Return slug and text of the cue of a clip in `style`, then of the cue that oracle-false names for it."""
         mine, other = (self.cue, self.cue_text), (self.other, self.other_text)
         if style == "control":
             style = self.control_of
@@ -47,7 +47,7 @@ class Question(Struct, frozen=True):
     """One multiple-choice question, linked to its script and style."""
 
     id: str
-    kind: str  # the file it stands in: understanding, reasoning, …
+    kind: str  # the file it comes from: understanding, reasoning, …
     level: int
     category: str
     script: Script

@@ -1,4 +1,4 @@
-"""EChat's labels in its own spellings: what they are in our words, and which of our cues they are."""
+"""EChat's labels: their spellings, their names in our words, and the cues they correspond to."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ from msgspec import Struct
 from overtone.cues import BY_SLUG, EVEN
 
 KINDS = ("emotion", "age", "gender", "event")
-KEYS = {  # kind → where a record says it
+KEYS = {  # kind → the keys of a record that may hold it
     "emotion": ("q_emotion", "emotion"),
     "age": ("age",),
     "gender": ("gender",),
     "event": ("caption", "event"),
 }
-_NOTHING = frozenset(
-    {"", "&&", "none", "null", "unknown", "other", "其他", "其它"}
-)  # no label, or the default for none
-_SPELT: dict[str, dict[str, str]] = {
+_NO_LABEL = frozenset({"", "&&", "none", "null", "unknown", "other", "其他", "其它"})
+_SPELLINGS: dict[str, dict[str, str]] = {  # kind → label → other spellings
     "emotion": {
         "happy": "happiness joy 开心 高兴",
         "sad": "sadness 悲伤 难过",
@@ -48,11 +46,11 @@ _SPELT: dict[str, dict[str, str]] = {
     },
 }
 _LABELS = {
-    kind: {spelt: label for label, others in found.items() for spelt in (label, *others.split())}
-    for kind, found in _SPELT.items()
+    kind: {spelling: label for label, others in labels.items() for spelling in (label, *others.split())}
+    for kind, labels in _SPELLINGS.items()
 }
-_VOCAL = ("sneeze", "throat-clearing", "scream")  # by the speaker, and none of our cues: a scream is no shout
-REPLY_EMOTIONS = {  # the tag that a reply begins with → in words; these beside the emotions
+_VOCAL = ("sneeze", "throat-clearing", "scream")  # made by the speaker; not cues of ours: a scream is not a shout
+REPLY_EMOTIONS = {  # tag that a reply begins with → its meaning, in addition to the emotions
     "愉悦": "joyful",
     "抱歉": "apologetic",
     "哭腔": "tearful",
@@ -62,7 +60,7 @@ REPLY_EMOTIONS = {  # the tag that a reply begins with → in words; these besid
 
 
 class Label(Struct, frozen=True):
-    """One label of a query: `slug` is our cue, "" where it is none of ours."""
+    """One label of a query. `slug` is the cue, or "" if the label does not correspond to one."""
 
     kind: str
     name: str
@@ -83,22 +81,22 @@ class Label(Struct, frozen=True):
         return "paralinguistic" if self.kind == "emotion" or self.name in _VOCAL else "environment"
 
 
-def label(kind: str, told: str) -> Label | None:
-    """The label that a record gives, None where it gives none. A word we do not know stays what it is."""
-    plain = bare(told)
-    if plain in _NOTHING:
+def label(kind: str, text: str) -> Label | None:
+    """Return the label of a record, or None if the text is not a label. An unknown word becomes a label unchanged."""
+    plain = bare(text)
+    if plain in _NO_LABEL:
         return None
     name = _LABELS[kind].get(plain, plain)
     slug = {"old": "elderly"}.get(name, name)
     return Label(kind, name, slug if slug in BY_SLUG else "")
 
 
-def wanted(told: str) -> str:
-    """The emotion that a reply's voice should carry, in words; "" where none is told."""
-    plain = bare(told)
-    return "" if plain in _NOTHING else REPLY_EMOTIONS.get(plain) or _LABELS["emotion"].get(plain, plain)
+def wanted(text: str) -> str:
+    """Return the emotion that a reply's voice should have, in words, or "" if the text is not a label."""
+    plain = bare(text)
+    return "" if plain in _NO_LABEL else REPLY_EMOTIONS.get(plain) or _LABELS["emotion"].get(plain, plain)
 
 
-def bare(told: str) -> str:
-    """A label without its angle brackets, in small letters, its words joined by hyphens."""
-    return "-".join(told.strip().strip("<>").lower().replace("_", " ").split())
+def bare(text: str) -> str:
+    """Return a label without angle brackets, in lower case, with hyphens between its words."""
+    return "-".join(text.strip().strip("<>").lower().replace("_", " ").split())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from overtone.benchmarks.mmau.protocol import load, tokens
+from overtone.benchmarks.mmau.word_match import load, tokens
 from tests.metrics.answers import answered, item
 
 CHOICES = ("A child", "A woman", "An adult man", "A teenager")

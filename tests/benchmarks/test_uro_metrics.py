@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from overtone.benchmarks.uro_bench.protocol import Uro, load, rates, units
+from overtone.benchmarks.uro_bench.uro_metrics import Uro, load, rates, units
 from overtone.embedded.emotion import Emotion
 from overtone.errors import UsageError
 from overtone.metrics import Answered
@@ -110,7 +110,7 @@ def test_an_emotion_no_predictor_knows_is_unscored_and_a_noun_is_its_adjective(t
     assert joy.value == 0.8
     (found,) = metric.score(replies(tmp_path, item("GenEmotion-en", "I did it", "wistful"), ["x"]))
     assert [(s.metric, s.value) for s in found] == [("uro_emotion", None), ("uro_wer", 0.0)]
-    assert "'wistful' is none of angry" in found[0].reason
+    assert "'wistful' is not one of angry" in found[0].reason
 
 
 def test_a_reply_in_writing_is_read_and_has_no_emotion(tmp_path: Path) -> None:

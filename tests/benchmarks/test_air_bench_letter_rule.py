@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from overtone.benchmarks.air_bench.protocol import letter, load
+from overtone.benchmarks.air_bench.letter_rule import letter, load
 from tests.metrics.answers import answered, item
 
 QUESTION = msgspec.structs.replace(item("choose", options=("dog", "cat", "cow"), gold="B"), benchmark="air-bench")
@@ -34,10 +34,10 @@ def test_the_first_character_else_the_last_but_one(reply: str, seen: str) -> Non
     assert letter(reply) == seen
 
 
-def test_what_shows_no_letter_is_passed_over_and_not_wrong() -> None:
+def test_what_shows_no_letter_is_skipped_and_not_wrong() -> None:
     values = [load().score([answered(QUESTION, text)])[0][0].value for text in ("B", "C", "A cat", "It is a cat")]
     assert values == [1.0, 0.0, 0.0, None]
-    assert "passed over" in load().score([answered(QUESTION, "It is a cat")])[0][0].reason
+    assert "skipped" in load().score([answered(QUESTION, "It is a cat")])[0][0].reason
 
 
 def test_only_questions_are_scored() -> None:

@@ -1,5 +1,5 @@
-"""MMAU's own reading of an answer: every word of the right choice is in the reply, and no word that only wrong choices
-have. Reproduced to the last quirk, so that numbers stand beside published ones; `accuracy` reads the same replies.
+"""MMAU's rule for reading an answer: the reply has every word of the right choice, and no word that is in wrong choices
+only. Reproduced with all its quirks, to be comparable with published numbers; `accuracy` reads the same replies.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ _WORD = re.compile(r"\b\w+\b")
 
 
 def tokens(text: str) -> set[str]:
-    """Words in small letters: a letter before an option (`B.`) is one of them."""
+    """Return the words in lower case. A letter before an option (`B.`) is a word too."""
     return set(_WORD.findall(text.lower()))
 
 
 def judged(answer: str, prediction: str, choices: Iterable[str]) -> tuple[bool, set[str], set[str]]:
-    """Whether the prediction matches, which words of the answer it lacks, and which of wrong choices it has."""
+    """Return whether the prediction matches, the words of the answer that it lacks, and its words of wrong choices."""
     said, right = tokens(prediction), tokens(answer)
     wrong: set[str] = set()
     for choice in choices:
         words = tokens(choice)
-        if words != right:  # a choice of the same words is the answer too, whatever their order
+        if words != right:  # a choice with the same words in another order is right too
             wrong |= words - right
     lacks, foreign = right - said, said & wrong
     return bool(said) and not lacks and not foreign, lacks, foreign
 
 
 class Match:
-    """Scores every reply to a question of MMAU: 1 or 0. An empty reply is 0; one that never came has no score."""
+    """Scores every reply to a question of MMAU with 1 or 0. An empty reply scores 0; a missing one has no score."""
 
     name = "mmau"
     version = VERSION

@@ -1,8 +1,8 @@
-"""What is to be heard in a line of VoxDialogue, read from its style, from marks in its text, or from its voice.
+"""Labels of VoxDialogue's lines: the sound that should be heard, from the style, the text's marks or the voice.
 
-Generation files give a style as a list, "(male, neutral, 75)". Audio files give a sentence that was made from it: "A
-male speaker with normal pitch, normal speaking rate, and neutral emotion. Volume is loud". The sentence leaves out age
-and accent; for age the line names the VoxCeleb recording whose voice was copied, and the authors list those ages.
+Generation files give a style as a list, "(male, neutral, 75)". Audio files give a sentence made from it: "A male
+speaker with normal pitch, normal speaking rate, and neutral emotion. Volume is loud". The sentence leaves out age and
+accent. For age, the line names the VoxCeleb recording whose voice was copied, and the authors publish those ages.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from overtone.cues import find_cue
 from overtone.errors import DataError
 from overtone.paths import inside, read_plain, shown
 
-WORDS = {"surprised": "surprise", "fearful": "fear", "disgusted": "disgust"}  # its words for cues of ours
+WORDS = {"surprised": "surprise", "fearful": "fear", "disgusted": "disgust"}  # VoxDialogue's name → our cue
 AGES = "voxceleb_age.csv"
-SOURCES = {  # where the label of an attribute is, when an audio file does not tell it
+SOURCES = {  # attribute → how to get its label if the audio file does not have it
     "age": f"put the generation files, or {AGES} of Exgc/VoxDialogue, into the folder",
     "accent": "put the generation files into the folder",
 }
-_PLACES = {"gender": 0, "emotion": 1, "age": 2, "speed": 2, "volume": -1, "fidelity": -1, "accent": -1}  # in a list
+_POSITIONS = {"gender": 0, "emotion": 1, "age": 2, "speed": 2, "volume": -1, "fidelity": -1, "accent": -1}  # in a list
 _SENTENCE = re.compile(
     r"an? (?P<gender>\w+) speaker with \w+ pitch, (?P<speed>\w+) speaking rate,? and (?P<emotion>\w+) emotion", re.I
 )
-_TOLD = re.compile(r"\b(volume|fidelity|age|accent) is ([\w-]+)", re.I)
+_STATED = re.compile(r"\b(volume|fidelity|age|accent) is ([\w-]+)", re.I)
 _STRESS = re.compile(r"<(?:stress|strong)>\s*(.*?)\s*</(?:stress|strong)>", re.I | re.S)
 _SOUND = re.compile(r"\[([a-z][a-z -]*)\]", re.I)
 _CSV_BYTES = 50_000_000
@@ -39,14 +39,13 @@ Ages = Mapping[tuple[str, str], int]  # (VoxCeleb speaker, video) → age
 
 
 class Line(Struct, frozen=True):
-    """One line of a dialogue: who speaks, what (marks included), how (as the release says it), where it is recorded,
-    and whose voice was copied."""
+    """One line of a dialogue."""
 
     speaker: str
-    said: str
-    how: str
-    wav: str
-    voice: str = ""
+    said: str  # the text with its marks
+    how: str  # the style, as the release describes it
+    wav: str  # the path of the recording
+    voice: str = ""  # the VoxCeleb recording whose voice was copied
 
     @property
     def words(self) -> str:
@@ -54,14 +53,14 @@ class Line(Struct, frozen=True):
 
 
 class Label(Struct, frozen=True):
-    """What is heard: in words, and as one of our cues where it is one. Both are empty where it is as usual."""
+    """The sound of a line in words, and its cue if we have one for it. Both are empty if the line sounds normal."""
 
     text: str
     cue: str = ""
 
 
 def label_of(attribute: str, line: Line, topic: str, ages: Ages | None = None) -> Label | None:
-    """Return what is to be heard in a line, or None where its file does not say."""
+    """Return the label of a line, or None if its file does not state it."""
     if attribute == "stress":
         marked = _STRESS.search(line.said)
         return Label(f"stress on “{marked[1]}”" if marked else "stress")
@@ -71,59 +70,59 @@ def label_of(attribute: str, line: Line, topic: str, ages: Ages | None = None) -
         return Label(topic.replace("_", " "))
     if attribute == "language":
         return Label("spoken in Chinese")
-    told = _style(line.how).get(attribute, "")
-    if attribute == "age" and not told:
-        told = str((ages or {}).get(_recording(line.voice), ""))
-    return _label(attribute, told) if told else None
+    value = _style(line.how).get(attribute, "")
+    if attribute == "age" and not value:
+        value = str((ages or {}).get(_recording(line.voice), ""))
+    return _label(attribute, value) if value else None
 
 
-def _label(attribute: str, told: str) -> Label:
+def _label(attribute: str, value: str) -> Label:
     if attribute == "age":
-        if not told.isdecimal():
-            return Label(told, _slug(told))
-        years = int(told)
+        if not value.isdecimal():
+            return Label(value, _slug(value))
+        years = int(value)
         return Label(f"{years} years old", "elderly" if years >= 60 else "child" if years < 13 else "adult")
     if attribute == "accent":
-        return Label(told if "accent" in told else f"{told} accent")
+        return Label(value if "accent" in value else f"{value} accent")
     if attribute == "volume":
-        return Label("" if told == "normal" else f"{told} volume")
+        return Label("" if value == "normal" else f"{value} volume")
     if attribute == "fidelity":
-        return Label("" if told == "good" else f"{told} sound quality")
-    return Label(told, _slug(told))
+        return Label("" if value == "good" else f"{value} sound quality")
+    return Label(value, _slug(value))
 
 
 def _sounds(said: str) -> Label:
-    """The first sounds that are marked in a line, each with the place where it comes: the judge is asked about both."""
-    found = []
+    """Return the first three marked sounds of a line, each with its position: the judge is asked about both."""
+    sounds = []
     for mark in itertools.islice(_SOUND.finditer(said), 3):
         before, after = _plain(said[: mark.start()]), _plain(said[mark.end() :])
         name = mark[1].lower()
         if not re.search(r"\w", before):
-            found.append(f"{name} at the beginning")
+            sounds.append(f"{name} at the beginning")
         elif not re.search(r"\w", after):
-            found.append(f"{name} at the end")
+            sounds.append(f"{name} at the end")
         else:
-            found.append(f"{name} in the middle, after “{' '.join(before.split()[-6:])}”")
+            sounds.append(f"{name} in the middle, after “{' '.join(before.split()[-6:])}”")
     first = _SOUND.search(said)
     if first is None:
         return Label("a sound that is not a word")
-    return Label("; ".join(found), _slug(first[1].lower()))
+    return Label("; ".join(sounds), _slug(first[1].lower()))
 
 
 def _plain(said: str) -> str:
-    """A text without the sounds that are marked in it."""
+    """Return a text without its marks of sounds."""
     return re.sub(r" (?=[.,!?;:])", "", " ".join(_SOUND.sub(" ", said).split()))
 
 
 def _style(how: str) -> dict[str, str]:
-    """Attribute → its value, as a style says it; what it does not say is left out."""
+    """Return attribute → value for the attributes that a style states."""
     sentence = _SENTENCE.search(how)
     if sentence is not None:
-        told = {**sentence.groupdict(), **{name.lower(): value for name, value in _TOLD.findall(how)}}
-        return {name: value.lower() for name, value in told.items()}
-    parts = [part.strip() for part in how.split(",") if part.strip()]
-    places = {name: place for name, place in _PLACES.items() if place < len(parts) and len(parts) > 1}
-    return {name: parts[place] if name == "accent" else parts[place].lower() for name, place in places.items()}
+        stated = {**sentence.groupdict(), **{name.lower(): value for name, value in _STATED.findall(how)}}
+        return {name: value.lower() for name, value in stated.items()}
+    values = [value.strip() for value in how.split(",") if value.strip()]
+    positions = {name: at for name, at in _POSITIONS.items() if at < len(values) and len(values) > 1}
+    return {name: values[at] if name == "accent" else values[at].lower() for name, at in positions.items()}
 
 
 def _slug(word: str) -> str:
@@ -132,13 +131,13 @@ def _slug(word: str) -> str:
 
 
 def _recording(voice: str) -> tuple[str, str]:
-    """Speaker and video of a path like id02022/Ahk1sThoa0c/00001.m4a."""
+    """Return speaker and video of a path like id02022/Ahk1sThoa0c/00001.m4a."""
     parts = [part for part in PurePosixPath(voice.replace("\\", "/")).parts if part != "/"]
     return (parts[-3], parts[-2]) if len(parts) > 2 else ("", "")
 
 
 def read_ages(root: Path) -> Ages:
-    """Read the ages of VoxCeleb's speakers from the authors' table, where that lies in the folder."""
+    """Read the ages of VoxCeleb's speakers from the authors' table; empty if the folder does not have it."""
     path = next(iter(sorted(root.rglob(AGES))), None)
     if path is None:
         return {}
