@@ -141,7 +141,7 @@ async def test_a_temperature_draws_and_a_seed_repeats_the_draw(tiny: dict[str, P
 
 
 async def test_a_voice_the_checkpoint_lacks_is_an_error_that_names_those_it_has(tiny: dict[str, Path]) -> None:
-    with pytest.raises(UsageError, match="voice=Bob is none of this checkpoint's voices: Chelsie, Ethan"):
+    with pytest.raises(UsageError, match="voice=Bob is not one of this checkpoint's voices: Chelsie, Ethan"):
         await model_of("qwen2_5_omni", tiny["qwen2_5_omni"], voice="Bob").open()
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from overtone.errors import UsageError
 from overtone.schema import INPUTS, Condition, Turn
-from overtone.tasks import FROM_COPY, FROM_DEFAULT, conditions, load_prompts, variants
+from overtone.tasks import FROM_COPY, FROM_DEFAULT, VARIANTS, conditions, load_prompts
 
 CONVERSATION = ("zero", "basic", "enhance", "oracle", "oracle-false", "warm", "plain")
 
@@ -124,7 +124,7 @@ def test_unknown_variants_and_inputs_are_refused(make_item: Any) -> None:
 
 
 def test_every_variant_is_listed_and_is_a_condition() -> None:
-    assert {Condition.parse(f"{name}/audio").name for name in variants()} == {f"{name}/audio" for name in variants()}
+    assert {Condition.parse(f"{name}/audio").name for name in VARIANTS} == {f"{name}/audio" for name in VARIANTS}
 
 
 def test_the_version_and_hash_of_the_prompts_move_together() -> None:

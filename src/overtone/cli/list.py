@@ -30,9 +30,9 @@ def _entries(room: str) -> dict[str, Entry]:
     from overtone import registry
 
     if room == "prompts":
-        from overtone.tasks import variants
+        from overtone.tasks import VARIANTS
 
-        return {name: Entry(line) for name, line in variants().items()}
+        return {name: Entry(line) for name, line in VARIANTS.items()}
     entries = registry.entries(room)
     if room == "figures":
         for name, finding in registry.entries("findings").items():  # built-in findings are not imported for this

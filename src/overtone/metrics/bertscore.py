@@ -213,4 +213,4 @@ def load(*, model: str = "", layer: str = "", rescale: str = "") -> BertScore:
     if not here and (folder.is_absolute() or model.startswith((".", "~")) or model.count("/") > 1):
         raise UsageError(f"bertscore?model={model}: no such folder")
     options = {"model": str(folder.absolute()) if here else model, "layer": chosen}
-    return BertScore(chosen, baseline, Helper("bertscore", options, hub=not here), folder.name)
+    return BertScore(chosen, baseline, Helper("bert_matching", options, hub=not here), folder.name)

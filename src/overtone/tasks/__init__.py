@@ -1,7 +1,7 @@
-"""What is said to a model about an item: the prompts as data, the conditions an item is asked under, the message parts.
+"""The messages that ask a model about an item: prompts as data, conditions of asking, and message parts.
 
 A task is a file in this room with `messages(item, condition, turn, history, sound, prompts)`. The last message it
-returns is always the user's turn; that message and the reply to it are what joins the next turn's `history`.
+returns is always the user's turn; this message and the reply to it are added to the `history` of the next turn.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _FIRST_SENTENCE = re.compile(r"\A\s*You are\b[^.!?\n]*[.!?]?", re.I)
 
 
 class Prompts(Struct, frozen=True):
-    """Every text one model is asked with. `origins` says for each where it came from."""
+    """Every prompt text for one model. `origins` states where each came from."""
 
     model: str
     version: int
@@ -56,11 +56,11 @@ class Prompts(Struct, frozen=True):
 
     @property
     def hash(self) -> str:
-        """Twelve hex digits that change when any text changes."""
+        """Twelve hex digits that change if any text changes."""
         return hashlib.sha256(msgspec.json.encode(sorted(self.texts.items()))).hexdigest()[:12]
 
     def fill(self, key: str, **values: str) -> str:
-        """The text of `key` with its placeholders filled in; a sentence that needs an empty {topic} is left out."""
+        """Return the text of `key` with its placeholders filled in, without sentences about an empty {topic}."""
         text = self.texts[key]
         if "{" not in text:
             return text.strip()
@@ -69,7 +69,7 @@ class Prompts(Struct, frozen=True):
         return _PLACEHOLDER.sub(lambda m: values.get(m[1], m[0]), text).strip()
 
     def converse_system(self, item: Item, condition: Condition, turn: int = 0) -> str:
-        """The system prompt of a conversation, or "" where the condition has none."""
+        """Return the system prompt of a conversation, or "" if the condition has none."""
         key = f"{condition.prompt}.system"
         if condition.prompt == "enhance":
             dimension = item.dimension if f"enhance.{item.dimension}.system" in self.texts else "any"
@@ -83,13 +83,13 @@ class Prompts(Struct, frozen=True):
 
 
 def heard(item: Item, turn: int = 0) -> str:
-    """Words for the cue that this turn's clip carries: the benchmark's own, else ours; "" when it carries none."""
+    """Return words for the cue of this turn's clip: the benchmark's own, otherwise ours; "" without a cue."""
     carried = item.turns[turn].cue if len(item.turns) > 1 else item.cue
     return _name(carried, item.cue_text if carried == item.cue else "")
 
 
 def _not_heard(item: Item, turn: int) -> str:
-    """Words for the item's other cue, or, in a turn of a dialogue that carries that one, for its own."""
+    """Return words for the item's other cue, or for its own cue if this turn of a dialogue has the other one."""
     if len(item.turns) > 1 and item.turns[turn].cue == item.other_cue:
         return _name(item.cue, item.cue_text)
     return _name(item.other_cue, item.other_cue_text)
@@ -100,8 +100,10 @@ def _name(slug: str, text: str) -> str:
 
 
 def load_prompts(model_name: str, overrides: Mapping[str, str], *, origin: str = FROM_COPY) -> Prompts:
-    """The prompts for one model: ours, then `overrides` (a benchmark's `prompts`, keys as in default.toml joined by
-    dots), then what this model needs to be asked differently."""
+    """Return the prompts for one model: ours, replaced by `overrides`, then changed by the exceptions for this model.
+
+    `overrides` are a benchmark's `prompts`, with the keys of default.toml joined by dots.
+    """
     version, defaults = _defaults()
     texts = dict(defaults)
     origins = dict.fromkeys(texts, FROM_DEFAULT)
@@ -133,10 +135,10 @@ class _Exception(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _apply(exception: _Exception, texts: dict[str, str], overridden: set[str]) -> list[str]:
-    """Change `texts` in place and name the keys that changed.
+    """Change `texts` in place and return the keys that changed.
 
-    A text that the benchmark brought is not replaced whole, unless the exception names it among `copies` and it comes
-    from the benchmark's files: texts of our own files mark their role.
+    A benchmark's text is not replaced as a whole, unless the exception lists its key in `copies` and the text comes
+    from the benchmark's files (it has no {role} placeholder, as texts of our files do).
     """
     before = dict(texts)
     for key, text in exception.set.items():
@@ -144,7 +146,7 @@ def _apply(exception: _Exception, texts: dict[str, str], overridden: set[str]) -
             texts[key] = text
     if exception.role:
         texts["role.plain"] = texts["role.service"] = exception.role
-        for key in overridden:  # a foreign text has no {role} to replace, but opens with one
+        for key in overridden:  # a benchmark's text has no {role} to replace, but begins with a role
             if key.endswith(".system"):
                 texts[key] = _FIRST_SENTENCE.sub(lambda _: exception.role, texts[key])
     if exception.opening:
@@ -176,15 +178,12 @@ def _exceptions() -> tuple[_Exception, ...]:
     return msgspec.convert(tuple(tree["exception"]), tuple[_Exception, ...])
 
 
-def variants() -> dict[str, str]:
-    """The prompt variants by name, each with one line that says what it is."""
-    return dict(VARIANTS)
-
-
 def conditions(item: Item, prompts: Sequence[str], inputs: Sequence[str]) -> tuple[Condition, ...]:
-    """Under what `item` is asked, given the chosen variants and inputs. A conversation takes each variant × input, any
-    other task its own prompt × input. An item whose cue is unknown is not asked with an oracle. No transcript is asked
-    for where the words are shown; an item without a context is asked neither without it nor with it alone.
+    """Return the conditions for an item, given the chosen prompt variants and inputs.
+
+    A conversation is asked with each variant × input, any other task with its own prompt × input. Some combinations
+    are left out: an oracle for an item whose cue is unknown, a transcription with the words shown, and the inputs
+    `alone` and `context` for an item without a context.
     """
     for given in inputs:
         if given not in get_args(Input):
@@ -194,13 +193,13 @@ def conditions(item: Item, prompts: Sequence[str], inputs: Sequence[str]) -> tup
             raise UsageError(f"no prompt variant is called {variant!r}; known: {', '.join(VARIANTS)}")
     if item.task == "converse":
         chosen: Sequence[str] = [v for v in prompts if v != "task"]
-        if item.status == UNKNOWN:  # nothing can be told of a cue that the files do not name
+        if item.status == UNKNOWN:  # an oracle cannot name a cue that the files do not name
             chosen = [v for v in chosen if not v.startswith("oracle")]
     else:
         chosen = ("task",)
     if item.task == "transcribe":
         inputs = [given for given in inputs if given in ("audio", "silence")]
-    if not item.context:  # then nothing can be left out, and nothing can stand alone
+    if not item.context:
         inputs = [given for given in inputs if given not in ("alone", "context")]
     if len(item.turns) > 1:
         inputs = [given for given in inputs if given != "context"]
@@ -215,9 +214,9 @@ def assemble(
     system: str,
     parts: Iterable[str | Sound],
 ) -> tuple[Message, ...]:
-    """System prompt (if any), the turns so far, and this turn; the first turn opens with the item's context."""
-    told = turn == 0 and item.context and condition.input != "alone"
-    opening: tuple[str | Sound, ...] = (item.context,) if told else ()
+    """Return the system prompt (if any), the turns so far, and this turn; the first turn begins with the context."""
+    with_context = turn == 0 and item.context and condition.input != "alone"
+    opening: tuple[str | Sound, ...] = (item.context,) if with_context else ()
     user = (*opening, *(part for part in parts if part != ""))
     if not user:
         raise DataError(f"{item.id}: turn {turn} has neither sound nor words to send")
@@ -228,8 +227,10 @@ def assemble(
 def spoken(
     item: Item, condition: Condition, turn: int, sound: Sound | None, framed: str, *, bare: str | None = None
 ) -> tuple[str | Sound, ...]:
-    """This turn as it is presented: words, sound or both. `framed` is a text with {words} that says whose they are;
-    `bare` is used instead where the words stand alone."""
+    """Return this turn as the input presents it: words, sound or both.
+
+    `framed` is a text with {words} that states whose they are; `bare` replaces it if the words come without a sound.
+    """
     if condition.input == "context":
         return ()
     words = item.turns[turn].words

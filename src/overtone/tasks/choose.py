@@ -18,17 +18,20 @@ def messages(
     prompts: Prompts,
     choices: Mapping[str, Sound] | None = None,
 ) -> tuple[Message, ...]:
-    """System prompt with the required answer form, then the question, its options and the sound. Of several turns only
-    the last carries the question. Options that are recordings (`choices`, by letter) follow, each announced."""
+    """Return the system prompt with the required form of the answer, then the question, its options and the sound.
+
+    In a dialogue only the last turn has the question. Options that are recordings (`choices`, by letter) come last,
+    each after its letter.
+    """
     last = turn == len(item.turns) - 1
-    said = spoken(item, condition, turn, sound, prompts.fill("choose.words"))
-    parts: tuple[str | Sound, ...] = said
+    utterance = spoken(item, condition, turn, sound, prompts.fill("choose.words"))
+    parts: tuple[str | Sound, ...] = utterance
     if last:
         recorded = choices or {}
         options = "\n".join(f"{option.letter}. {_shown(option, recorded, prompts)}" for option in item.options)
-        asked = prompts.fill("choose.user", question=item.question, options=options)
-        lead = (prompts.fill("choose.said"),) if recorded and said else ()
-        parts = (asked, *lead, *said, *_announced(recorded, prompts))
+        question = prompts.fill("choose.user", question=item.question, options=options)
+        lead = (prompts.fill("choose.said"),) if recorded and utterance else ()
+        parts = (question, *lead, *utterance, *_announced(recorded, prompts))
     system = prompts.fill("choose.system", letters="/".join(letters(item, prompts)))
     return assemble(item, condition, turn, history, system, parts)
 
@@ -37,7 +40,7 @@ def _shown(option: Option, recorded: Mapping[str, Sound], prompts: Prompts) -> s
     if option.clip is None:
         return option.text
     if option.letter not in recorded:
-        raise DataError(f"option {option.letter} is a recording that was not given")
+        raise DataError(f"option {option.letter} is a recording, but its sound is missing")
     return prompts.fill("choose.recorded", letter=option.letter)
 
 
@@ -48,7 +51,7 @@ def _announced(recorded: Mapping[str, Sound], prompts: Prompts) -> Iterator[str 
 
 
 def letters(item: Item, prompts: Prompts) -> tuple[str, ...]:
-    """The letters the prompt lists: four whatever the question offers (more where it offers more), or its own."""
+    """Return the letters that the prompt lists: the question's own, or at least four, as the prompts' setting says."""
     own = tuple(option.letter for option in item.options)
     setting = prompts.texts["choose.letters"]
     if setting == "item":

@@ -1,4 +1,4 @@
-"""Write down the words that are spoken."""
+"""Transcribe the spoken words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from overtone.tasks import Prompts, assemble, spoken
 def messages(
     item: Item, condition: Condition, turn: int, history: Sequence[Message], sound: Sound | None, prompts: Prompts
 ) -> tuple[Message, ...]:
-    """System prompt, then the order to transcribe and the sound."""
-    order = prompts.fill("transcribe.user")
-    said = spoken(item, condition, turn, sound, prompts.fill("choose.words"))
-    return assemble(item, condition, turn, history, prompts.fill("transcribe.system"), (order, *said))
+    """Return the system prompt, then the instruction to transcribe and the sound."""
+    instruction = prompts.fill("transcribe.user")
+    utterance = spoken(item, condition, turn, sound, prompts.fill("choose.words"))
+    return assemble(item, condition, turn, history, prompts.fill("transcribe.system"), (instruction, *utterance))

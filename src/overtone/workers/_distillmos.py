@@ -1,4 +1,4 @@
-"""DistillMOS (Stahl and Gamper 2025): the `distillmos` package's network, over windows of all sounds together."""
+"""DistillMOS (Stahl and Gamper 2025): the network of the `distillmos` package, on windows of all sounds together."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ else:
     Floats = Any
 
 RATE = 16_000
-_SAMPLES = 122_880  # of one window, 7.68 s; a shorter sound is followed by silence
+_SAMPLES = 122_880  # of one window, 7.68 s; a shorter sound is padded with silence
 _HOP = 16_000  # at most
 _ROWS = 4  # windows at once
 
 
 class DistillMos:
-    """The network. `rate` is that of the sounds it takes; `facts` says which weights these are."""
+    """The network. `rate` is the sampling rate of its input; `facts` identifies the weights."""
 
     rate = RATE
 
     def __init__(self, options: dict[str, Any]) -> None:
         _torchaudio.stand_in()
-        with contextlib.redirect_stdout(sys.stderr):  # it prints where its weights lie
+        with contextlib.redirect_stdout(sys.stderr):  # it prints the path of its weights
             from distillmos import sqa
 
             self.model = sqa.ConvTransformerSQAModel(segmenting_in_forward=False).eval()
@@ -42,7 +42,7 @@ class DistillMos:
         self.facts = {"names": ["distillmos"], "weights": f"{path.stem}.{digest}", "least": 0.25, "most": None}
 
     def __call__(self, sounds: list[Floats]) -> list[dict[str, float]]:
-        """Each sound's value: the mean over its windows."""
+        """Return the value of each sound, the mean over its windows."""
         cut = [windows(x) for x in sounds]
         flat = torch.from_numpy(np.concatenate(cut))
         with torch.inference_mode():
@@ -51,7 +51,7 @@ class DistillMos:
 
 
 def windows(x: Floats) -> Floats:
-    """(windows, samples): spread evenly from the first sample to the last, a second apart at most."""
+    """Return windows from the first sample to the last, evenly spaced by at most a second: (windows, samples)."""
     over = len(x) - _SAMPLES
     if over < 0:
         x, over = np.pad(x, (0, -over)), 0

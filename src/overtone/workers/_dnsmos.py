@@ -1,5 +1,5 @@
-"""DNSMOS P.835 and P.808 (Reddy et al. 2021, 2022): Microsoft's ONNX networks, as the `speechmos` package ships them,
-with the published protocol around them. The package itself is not imported: it would need librosa and pandas."""
+"""DNSMOS P.835 and P.808 (Reddy et al. 2021, 2022): Microsoft's ONNX networks from the `speechmos` package, used as
+published. The package itself is not imported, because it needs librosa and pandas."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ else:
     Floats = Any
 
 RATE = 16_000
-SECONDS = 9.01  # of one window; a shorter sound is repeated until it fills one
+SECONDS = 9.01  # length of a window; a shorter sound is repeated until it fills one
 _SAMPLES = int(SECONDS * RATE)
 _ROWS = 8  # windows at once
-# Raw outputs to the scale of listeners' means, the published fits (highest power first).
+# The published polynomials from raw outputs to the scale of listeners' means (highest power first).
 _FITS = {
     "dnsmos_sig": (-0.08397278, 1.22083953, 0.0052439),
     "dnsmos_bak": (-0.13166888, 1.60915514, -0.39604546),
@@ -33,7 +33,7 @@ NAMES = ("dnsmos_ovrl", "dnsmos_sig", "dnsmos_bak", "dnsmos_p808")
 
 
 class Dnsmos:
-    """Both networks. `rate` is that of the sounds it takes; `facts` says which weights these are."""
+    """Both networks. `rate` is the sampling rate of their input; `facts` identifies the weights."""
 
     rate = RATE
 
@@ -49,7 +49,7 @@ class Dnsmos:
         self.facts = {"names": list(NAMES), "weights": digests, "least": 0.25, "most": None}
 
     def __call__(self, sounds: list[Floats]) -> list[dict[str, float]]:
-        """Each sound's values: means over its windows. The networks see the windows of all sounds together."""
+        """Return the values of each sound, means over its windows. The networks read the windows of all sounds at once."""
         cut = [windows(x) for x in sounds]
         flat = np.concatenate(cut)
         raw, p808 = [], []
@@ -68,10 +68,10 @@ class Dnsmos:
 
 
 def windows(x: Floats) -> Floats:
-    """(windows, samples): 9.01 s each, one starting every second.
+    """Return windows of 9.01 s, one starting every second: (windows, samples).
 
     The published code doubles a short sound until it is long enough, and drops a window whose end, computed in floating
-    point, falls one sample short; both are kept, since scores are compared with those of that code.
+    point, is one sample short. Both are reproduced, so that scores are comparable with those of that code.
     """
     while len(x) < _SAMPLES:
         x = np.append(x, x)
@@ -81,7 +81,7 @@ def windows(x: Floats) -> Floats:
 
 
 def spectrogram(x: Floats) -> Floats:
-    """What the P.808 network sees: (frames, 120), dB below the loudest, scaled to about −1 to 1."""
+    """Return the input of the P.808 network: (frames, 120), dB below the loudest, scaled to about −1 to 1."""
     power = np.square(_mel.frames(x, 321, 160, 321, "constant")) @ _mel.filters(RATE, 321, 120, RATE / 2).T
     out: Floats = (_mel.decibels(power, 1e-10, float(power.max())) + 40.0) / 40.0
     return out

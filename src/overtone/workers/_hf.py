@@ -1,4 +1,4 @@
-"""What the workers that run Hugging Face models share: sounds as samples, loading without surprises, seeded draws."""
+"""Shared code of the workers that run Hugging Face models: sounds as samples, loading, seeds, answers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "numpy")
 
 
 def samples_of(wav: bytes, rate: int) -> Samples:
-    """The samples of a mono 16-bit WAV, full scale ±1. Overtone sends sounds at the rate the worker asked for."""
+    """Return the samples of a mono 16-bit WAV, full scale ±1. Raises Refused if it is not one, or has another rate."""
     try:
         with wave.open(io.BytesIO(wav)) as file:
             shape = file.getnchannels(), file.getsampwidth(), file.getframerate()
@@ -33,13 +33,13 @@ def samples_of(wav: bytes, rate: int) -> Samples:
         raise protocol.Refused("bad_clip", f"not a WAV: {error}") from None
     if shape != (1, 2, rate):
         raise protocol.Refused("bad_clip", f"a WAV of {shape[0]} channels, {shape[1] * 8} bits, {shape[2]} Hz")
-    if len(data) < rate // 10:  # 0.05 s of two bytes each: less makes no step of an audio encoder
+    if len(data) < rate // 10:  # 0.05 s of two bytes each: too short for one step of an audio encoder
         raise protocol.Refused("bad_clip", f"a sound of {len(data) / 2 / rate:.3f} s is too short to be heard")
     return np.frombuffer(data, dtype="<i2").astype(np.float32) / np.float32(32768)
 
 
 def wav_of(samples: torch.Tensor, rate: int) -> bytes:
-    """A mono 16-bit WAV of a waveform of any shape."""
+    """Return a mono 16-bit WAV of a waveform of any shape."""
     flat = samples.detach().float().cpu().reshape(-1).numpy()
     if not np.isfinite(flat).all():
         raise RuntimeError("the waveform has values that are not finite")
@@ -52,8 +52,8 @@ def wav_of(samples: torch.Tensor, rate: int) -> bytes:
     return out.getvalue()
 
 
-def where(options: dict[str, Any]) -> tuple[str, torch.dtype]:
-    """Device and dtype: bfloat16 on a GPU where there is one, else float32 on the CPU, unless told otherwise."""
+def _device_and_dtype(options: dict[str, Any]) -> tuple[str, torch.dtype]:
+    """Return device and dtype (default: bfloat16 on a GPU if there is one, otherwise float32 on the CPU)."""
     device = options.get("device") or "auto"
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -62,12 +62,12 @@ def where(options: dict[str, Any]) -> tuple[str, torch.dtype]:
         name = "float32" if device == "cpu" else "bfloat16"
     dtype = getattr(torch, name, None)
     if not isinstance(dtype, torch.dtype):
-        raise ValueError(f"dtype={name} is no dtype of torch; use float32, bfloat16 or float16")
+        raise ValueError(f"dtype={name} is not a dtype of torch; use float32, bfloat16 or float16")
     return device, dtype
 
 
-def source(options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The checkpoint and what every loader is told about it."""
+def _checkpoint(options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the checkpoint and the arguments that every loader takes."""
     if not options.get("model"):
         raise ValueError("model=PATH (a checkpoint's folder or hub id) is missing")
     shared = {"trust_remote_code": bool(options["trust_remote_code"]), "local_files_only": not options["hub"]}
@@ -77,7 +77,7 @@ def source(options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 class HfEngine:
-    """The common part of an engine. A worker file adds `start`, which loads, and `answer`, which generates."""
+    """The base class of engines. A worker file adds `start`, which loads the model, and `inputs`."""
 
     speaks = False
     model: Any
@@ -88,21 +88,32 @@ class HfEngine:
         """Load the model (with `weights`) and its processor (with `shared`); set `model`, `tokenizer` and `rate`."""
         raise NotImplementedError
 
-    def answer(self, items: list[protocol.Item]) -> list[protocol.Answer]:
-        """Answer these as one batch. All of them want speech, or none does."""
+    def inputs(self, items: list[protocol.Item]) -> tuple[Any, list[list[str]]]:
+        """Return the model's inputs for these items, with rows padded at the left, and each item's notes."""
         raise NotImplementedError
+
+    def answer(self, items: list[protocol.Item]) -> list[protocol.Answer]:
+        """Answer the items as one batch. All of them need speech, or none does."""
+        inputs, notes = self.inputs(items)
+        inputs = self.on_device(inputs)
+        rows = self.model.generate(**inputs, **self.settings())
+        ends = end_tokens(self.model, self.tokenizer)
+        answers = self.read(rows, inputs, ends, getattr(self.model.config, "audio_token_id", None))
+        for answer, own_notes in zip(answers, notes, strict=True):
+            answer.notes = own_notes
+        return answers
 
     def load(self, options: dict[str, Any]) -> dict[str, Any]:
         self.options = options
-        self.device, self.dtype = where(options)
-        path, shared = source(options)
+        self.device, self.dtype = _device_and_dtype(options)
+        path, shared = _checkpoint(options)
         torch.manual_seed(int(options.get("seed") or 0))
         self.start(path, shared, {**shared, "use_safetensors": True, "dtype": self.dtype})
         self.model.to(self.device)
         self.model.eval()
         if self.tokenizer.pad_token_id is None:
             self.tokenizer.pad_token = self.tokenizer.eos_token
-        self.tokenizer.padding_side = "left"  # generation goes on at the right end of every row
+        self.tokenizer.padding_side = "left"  # generation continues at the right end of every row
         return {
             "rate": self.rate,
             "speech": self.speaks,
@@ -114,11 +125,11 @@ class HfEngine:
         }
 
     def generate(self, items: list[protocol.Item]) -> list[protocol.Answer]:
-        """Text and speech apart; an item with a seed of its own alone, so that its draws do not hang on its company."""
+        """Answer in groups: text and speech separately, and an item that has a seed or needs it alone."""
         groups: dict[tuple[Any, ...], list[int]] = {}
         for number, item in enumerate(items):
-            draws = self.draws or item.speech
-            alone = (draws and item.seed is not None) or self.alone(item)
+            samples = self.draws or item.speech
+            alone = (samples and item.seed is not None) or self.alone(item)
             key = (item.speech, number if alone else None)
             groups.setdefault(key, []).append(number)
         out: dict[int, protocol.Answer] = {}
@@ -131,7 +142,7 @@ class HfEngine:
         return [out[n] for n in range(len(items))]
 
     def alone(self, item: protocol.Item) -> bool:
-        """Whether this item's answer would hang on what else is in its batch."""
+        """Return whether this item's answer would depend on the rest of its batch."""
         return False
 
     def recover(self) -> None:
@@ -143,12 +154,12 @@ class HfEngine:
         return bool(self.options.get("temperature"))
 
     def settings(self) -> dict[str, Any]:
-        """Generation settings: greedy unless a temperature is given."""
+        """Return the generation settings: greedy, or sampling if a temperature is set."""
         out: dict[str, Any] = {
             "max_new_tokens": int(self.options.get("max_tokens") or MAX_TOKENS),
             "do_sample": self.draws,
         }
-        # None takes the checkpoint's own sampling values out of a greedy search, which would only warn about them
+        # None removes the checkpoint's sampling values from a greedy search, which would warn about them
         out |= {"temperature": self.options.get("temperature") or None, "top_p": self.options.get("top_p")}
         if not self.draws:
             out |= {"top_p": None, "top_k": None}
@@ -157,30 +168,54 @@ class HfEngine:
         out["pad_token_id"] = self.tokenizer.pad_token_id
         return out
 
-    def finish(self, row: torch.Tensor, ends: set[int], asked: dict[str, Any]) -> protocol.Answer:
-        """The answer in one row of generated ids: up to its end token, or cut by the limit."""
+    def on_device(self, inputs: Any) -> dict[str, Any]:
+        """Return the inputs with their tensors on the device, floating-point ones in the model's dtype."""
+
+        def moved(value: Any) -> Any:
+            if not isinstance(value, torch.Tensor):
+                return value
+            return value.to(self.device, self.dtype if value.is_floating_point() else value.dtype)
+
+        return {name: moved(value) for name, value in inputs.items()}
+
+    def read(
+        self, rows: torch.Tensor, inputs: dict[str, Any], ends: set[int], audio_token: int | None
+    ) -> list[protocol.Answer]:
+        """Return the answers in generated rows, with the number of tokens in their prompts."""
+        ids = inputs["input_ids"]
+        mask = inputs.get("attention_mask", torch.ones_like(ids))
+        answers = []
+        for n, row in enumerate(rows[:, ids.shape[1] :]):
+            usage = {"input_tokens": int(mask[n].sum())}
+            if audio_token is not None:
+                usage["input_audio_tokens"] = int((ids[n] == audio_token).sum())
+            answers.append(self.finish(row, ends, usage))
+        return answers
+
+    def finish(self, row: torch.Tensor, ends: set[int], prompt_usage: dict[str, Any]) -> protocol.Answer:
+        """Return the answer in one row of generated ids: up to its end token, or cut by the limit."""
         ids = [int(n) for n in row]
         stop = next((n for n, token in enumerate(ids) if token in ends), None)
         kept = ids if stop is None else ids[:stop]
         text = self.tokenizer.decode(kept, skip_special_tokens=True).strip()
-        usage = {**asked, "output_tokens": len(kept)}
+        usage = {**prompt_usage, "output_tokens": len(kept)}
         return protocol.Answer(text, finish="length" if stop is None else "stop", usage=usage)
 
 
 def end_tokens(model: Any, tokenizer: Any) -> set[int]:
-    """The ids that end a reply: what the checkpoint's generation settings name, else the tokenizer's."""
-    found = model.generation_config.eos_token_id
-    if found is None:
-        found = tokenizer.eos_token_id
-    return {int(n) for n in (found if isinstance(found, list | tuple) else [found]) if n is not None}
+    """Return the ids that end a reply, from the checkpoint's generation settings, otherwise from the tokenizer."""
+    ids = model.generation_config.eos_token_id
+    if ids is None:
+        ids = tokenizer.eos_token_id
+    return {int(n) for n in (ids if isinstance(ids, list | tuple) else [ids]) if n is not None}
 
 
 def conversation(
     item: protocol.Item, rate: int, longest: float | None, sound_part: Callable[[Samples, bytes], Content]
 ) -> tuple[list[dict[str, Any]], list[Samples], list[str]]:
-    """The messages as a chat template takes them, their sounds in order, and notes on what was cut.
+    """Return the messages for a chat template, their sounds in order, and notes about sounds that were cut.
 
-    Neighbouring texts of one message become one, a line each. `longest` is the most seconds the model hears of a clip.
+    Adjacent texts of one message become one, with a line each. `longest` is how many seconds of a clip the model hears.
     """
     messages: list[dict[str, Any]] = []
     sounds: list[Samples] = []
@@ -204,6 +239,6 @@ def conversation(
 
 
 def quiet() -> None:
-    """Only what matters in the log."""
+    """Reduce the log to warnings."""
     transformers.logging.set_verbosity_warning()
     transformers.logging.disable_progress_bar()

@@ -1,4 +1,4 @@
-"""Mel spectrograms as librosa makes them (Slaney's scale and area norm, centred frames), in NumPy alone."""
+"""Mel spectrograms equal to librosa's (Slaney's scale and area norm, centred frames), with NumPy only."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ Floats = npt.NDArray[np.float32]
 
 
 def frames(x: Floats, n_fft: int, hop: int, window: int, pad: str) -> Floats:
-    """Magnitudes of the short-time Fourier transform: (frames, n_fft // 2 + 1).
+    """Return the magnitudes of the short-time Fourier transform: (frames, n_fft // 2 + 1).
 
-    A periodic Hann window of `window` points sits in the middle of `n_fft`; `pad` is NumPy's name for what is put at
-    both ends ("reflect", "constant").
+    A periodic Hann window of `window` points is centred in `n_fft` points; `pad` is NumPy's mode of padding both ends
+    ("reflect", "constant").
     """
     side = n_fft // 2
     padded = np.pad(x.astype(np.float32), side, mode=pad)  # type: ignore[call-overload]
@@ -23,14 +23,14 @@ def frames(x: Floats, n_fft: int, hop: int, window: int, pad: str) -> Floats:
     shape[start : start + window] = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(window) / window)
     cut = np.lib.stride_tricks.sliding_window_view(padded, n_fft)[::hop]
     out = np.empty((len(cut), n_fft // 2 + 1), np.float32)
-    for at in range(0, len(cut), 256):  # a long sound's frames overlap manifold: never all in memory
+    for at in range(0, len(cut), 256):  # the frames overlap, so all of them at once would need much memory
         out[at : at + 256] = np.abs(np.fft.rfft(cut[at : at + 256] * shape, axis=1))
     return out
 
 
 @lru_cache(maxsize=4)
 def filters(rate: int, n_fft: int, bands: int, highest: float) -> Floats:
-    """Triangles on Slaney's mel scale, each of area 1 in Hz: (bands, n_fft // 2 + 1)."""
+    """Return triangular filters on Slaney's mel scale, each of area 1 in Hz: (bands, n_fft // 2 + 1)."""
     bins = np.arange(n_fft // 2 + 1) * (rate / n_fft)
     edges = _hertz(np.linspace(0.0, _mel(highest), bands + 2))
     rise = (bins[None, :] - edges[:-2, None]) / (edges[1:-1] - edges[:-2])[:, None]
@@ -41,15 +41,15 @@ def filters(rate: int, n_fft: int, bands: int, highest: float) -> Floats:
 
 
 def decibels(power: Floats, least: float, reference: float = 1.0, span: float = 80.0) -> Floats:
-    """10 log10 of power over reference, both at least `least`, and nothing more than `span` dB below the loudest."""
+    """Return power over reference in dB, both at least `least`, and no value more than `span` dB below the loudest."""
     out = 10.0 * np.log10(np.maximum(power, least)) - 10.0 * np.log10(max(reference, least))
     floored: Floats = np.maximum(out, out.max() - span).astype(np.float32)
     return floored
 
 
 _BREAK = 1000.0  # Hz: linear below, logarithmic above
-_LINEAR = 200.0 / 3.0  # Hz a mel, below
-_STEP = np.log(6.4) / 27.0  # a mel, above
+_LINEAR = 200.0 / 3.0  # Hz per mel, below the break
+_STEP = np.log(6.4) / 27.0  # per mel, above the break
 
 
 def _mel(hertz: float) -> float:

@@ -1,9 +1,7 @@
 """NISQA v2 and NISQA-TTS (Mittag et al. 2021) in our own code, with the authors' weights.
 
-A convolutional network sees windows of a mel spectrogram, self-attention or an LSTM joins them, and each dimension is
-pooled to one number.
-
-The checkpoint's `args` say which of the parts it has; its tensors are used under the names they have there.
+A convolutional network reads windows of a mel spectrogram, self-attention or an LSTM connects them, and each dimension
+is pooled to one number. The checkpoint's `args` state which of these parts it has; its tensors keep their names.
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ _ROWS = 2048  # windows through the convolutions at once
 
 
 class Nisqa:
-    """A loaded checkpoint. `rate` is that of the sounds it takes; `facts` says which weights these are."""
+    """A loaded checkpoint. `rate` is the sampling rate of its input; `facts` identifies the weights."""
 
     rate = RATE
 
@@ -49,7 +47,7 @@ class Nisqa:
         a = self.args
         for key, known in _PARTS.items():
             if a.get(key) not in known:
-                raise ValueError(f"{path.name}: its {key} is {a.get(key)!r}; known are {', '.join(map(str, known))}")
+                raise ValueError(f"{path.name}: its {key} is {a.get(key)!r}; known: {', '.join(map(str, known))}")
         self.heads = [f"pool_layers.{n}.model" for n in range(5)] if a["dim"] else ["pool.model"]
         tts = "tts" in str(a.get("name", "")).lower()
         self.names = NAMES if a["dim"] else ("nisqa_tts" if tts else "nisqa_mos",)
@@ -66,8 +64,8 @@ class Nisqa:
         }
 
     def __call__(self, sounds: list[Floats]) -> list[dict[str, float]]:
-        """Each sound's values. The convolutions see the windows of all sounds together, unpadded; the rest goes sound
-        by sound, so that no value depends on its company."""
+        """Return the values of each sound. The convolutions read the windows of all sounds together, unpadded; the
+        rest works on one sound at a time, so that no value depends on the other sounds."""
         with torch.inference_mode():
             cut = [torch.from_numpy(self.windows(x)) for x in sounds]
             flat = torch.cat(cut)[:, None]
@@ -75,7 +73,7 @@ class Nisqa:
             return [self.pooled(part) for part in seen.split([len(c) for c in cut])]
 
     def windows(self, x: Floats) -> Floats:
-        """(windows, mel bands, frames of a window)"""
+        """Return the windows of a sound's mel spectrogram: (windows, mel bands, frames of a window)."""
         a = self.args
         hop, width = int(RATE * a["ms_hop_length"]), int(RATE * a["ms_win_length"])
         mel = _mel.frames(x, a["ms_n_fft"], hop, width, "reflect") @ self.filters.T
@@ -84,10 +82,10 @@ class Nisqa:
         return np.ascontiguousarray(cut[:: a["ms_seg_hop_length"]])
 
     def see(self, x: torch.Tensor) -> torch.Tensor:
-        """Six convolutions: (windows, 1, bands, frames) to (windows, features)."""
+        """Apply six convolutions: (windows, 1, bands, frames) to (windows, features)."""
         a = self.args
         adapt = a["cnn_model"] == "adapt"
-        last = (1, 0) if adapt else (1, 1)  # the adaptive form's last kernel is as wide as what it sees
+        last = (1, 0) if adapt else (1, 1)  # the last kernel of the adaptive form is as wide as its input
         x = self._conv(x, 1, (1, 1))
         x = F.adaptive_max_pool2d(x, a["cnn_pool_1"]) if adapt else F.max_pool2d(x, 2, padding=(0, 1))
         x = self._conv(x, 2, (1, 1))
@@ -101,7 +99,7 @@ class Nisqa:
         return x
 
     def pooled(self, x: torch.Tensor) -> dict[str, float]:
-        """One sound's windows (windows, features) to its values."""
+        """Return the values of one sound from its windows (windows, features)."""
         x = self.lstm(x[None])[0][0] if self.args["td"] == "lstm" else self._attend(x)
         values = [self._last(x, h) if self.args["pool"] == "last_step_bi" else self._pool(x, h) for h in self.heads]
         return dict(zip(self.names, values, strict=True))
@@ -114,8 +112,8 @@ class Nisqa:
             weight = self.tensors[f"{layer}.self_attn.in_proj_weight"]
             parts = F.linear(x, weight, self.tensors[f"{layer}.self_attn.in_proj_bias"]).chunk(3, dim=1)
             q, k, v = (p.unflatten(1, (heads, -1)).transpose(0, 1) for p in parts)  # (heads, windows, features)
-            found = F.scaled_dot_product_attention(q, k, v).transpose(0, 1).flatten(1)
-            x = self._norm(x + self._linear(found, f"{layer}.self_attn.out_proj"), f"{layer}.norm1")
+            attended = F.scaled_dot_product_attention(q, k, v).transpose(0, 1).flatten(1)
+            x = self._norm(x + self._linear(attended, f"{layer}.self_attn.out_proj"), f"{layer}.norm1")
             inner = self._linear(F.relu(self._linear(x, f"{layer}.linear1")), f"{layer}.linear2")
             x = self._norm(x + inner, f"{layer}.norm2")
         return x
@@ -125,7 +123,7 @@ class Nisqa:
         return float(self._linear((weight * x).sum(0), f"{head}.linear3"))
 
     def _last(self, x: torch.Tensor, head: str) -> float:
-        """Where each direction of the LSTM ended: the forward one at the last window, the other at the first."""
+        """Pool the final state of each direction of the LSTM: forward at the last window, backward at the first."""
         half = x.shape[1] // 2
         return float(self._linear(torch.cat((x[-1, :half], x[0, half:])), f"{head}.linear"))
 
@@ -157,12 +155,12 @@ def _lstm(args: dict[str, Any], tensors: dict[str, torch.Tensor]) -> torch.nn.LS
 
 
 def _load(path: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-    """The checkpoint's arguments and tensors; a pickle that holds anything else is refused, never run."""
+    """Return the checkpoint's arguments and tensors. A pickle with anything else is refused and never executed."""
     try:
-        found = torch.load(path, map_location="cpu", weights_only=True)
+        checkpoint = torch.load(path, map_location="cpu", weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
         first = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ValueError(f"{path} is no NISQA checkpoint that can be loaded safely: {first}") from None
-    if not isinstance(found, dict) or not {"args", "model_state_dict"} <= set(found):
-        raise ValueError(f"{path} is no NISQA checkpoint: it has no args and model_state_dict")
-    return dict(found["args"]), dict(found["model_state_dict"])
+        raise ValueError(f"{path} is not a NISQA checkpoint that can be loaded safely: {first}") from None
+    if not isinstance(checkpoint, dict) or not {"args", "model_state_dict"} <= set(checkpoint):
+        raise ValueError(f"{path} is not a NISQA checkpoint: it has no args and model_state_dict")
+    return dict(checkpoint["args"]), dict(checkpoint["model_state_dict"])

@@ -1,7 +1,7 @@
-"""What the two Omni workers share: inputs for sound and text without the vision part, text alone, text with speech.
+"""Shared code of the two Omni workers: inputs for sound and text without images, answers in text or with speech.
 
 The models' own processors need an image library even for sound. So the inputs are built here from the feature
-extractor, the tokenizer and the chat template, with one audio token for each step of the audio encoder's output.
+extractor, the tokenizer and the chat template, with one audio token per step of the audio encoder's output.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ SPEECH_RATE = 24_000
 
 
 class OmniEngine(_hf.HfEngine):
-    """A thinker that hears and writes, and a talker that speaks what it wrote. A worker file names the classes."""
+    """A thinker that hears and writes, and a talker that speaks the text. A worker file names the classes."""
 
     config_class: Any
     model_class: Any
     default_voice = ""
-    speech_prompt = ""  # the sentence the system message must hold for the talker to work, where there is one
+    speech_prompt = ""  # a sentence that the talker needs in the system message, if any
 
     def audio_tokens(self, frames: int) -> int:
-        """How many steps the audio encoder makes of so many frames."""
+        """Return the number of steps of the audio encoder's output for this many frames."""
         raise NotImplementedError
 
     def audio_token_id(self) -> int:
@@ -43,19 +43,19 @@ class OmniEngine(_hf.HfEngine):
         raise NotImplementedError
 
     def samples_per_code(self) -> int:
-        """How many samples of sound one step of the talker becomes."""
+        """Return the number of samples that one step of the talker becomes."""
         raise NotImplementedError
 
     def padding(self, sound: _hf.Samples) -> dict[str, Any]:
-        """How the feature extractor is told to pad or cut one sound."""
+        """Return the feature extractor's arguments for padding or cutting one sound."""
         raise NotImplementedError
 
     def features(self, sound: _hf.Samples) -> torch.Tensor:
-        """The frames of one sound, (bins, frames), as the model's own processor makes them."""
-        made = self.extractor(
+        """Return the frames of one sound, (bins, frames), equal to those of the model's own processor."""
+        output = self.extractor(
             sound, sampling_rate=self.rate, return_attention_mask=True, return_tensors="pt", **self.padding(sound)
         )
-        frames: torch.Tensor = made["input_features"][0][:, : int(made["attention_mask"].sum())]
+        frames: torch.Tensor = output["input_features"][0][:, : int(output["attention_mask"].sum())]
         return frames
 
     def start(self, path: str, shared: dict[str, Any], weights: dict[str, Any]) -> None:
@@ -74,7 +74,7 @@ class OmniEngine(_hf.HfEngine):
             self.voice = self.options.get("voice") or self.default_voice
             known = self.voices()
             if self.voice.lower() not in (v.lower() for v in known):
-                raise ValueError(f"voice={self.voice} is none of this checkpoint's voices: {', '.join(known)}")
+                raise ValueError(f"voice={self.voice} is not one of this checkpoint's voices: {', '.join(known)}")
 
     def load(self, options: dict[str, Any]) -> dict[str, Any]:
         facts = super().load(options)
@@ -83,12 +83,12 @@ class OmniEngine(_hf.HfEngine):
         return facts
 
     def inputs(self, items: list[protocol.Item]) -> tuple[dict[str, torch.Tensor], list[list[str]]]:
-        """The thinker's inputs for these items, rows padded at the left, and each item's notes."""
+        """Return the thinker's inputs for these items, with rows padded at the left, and each item's notes."""
         texts: list[str] = []
         features: list[torch.Tensor] = []
         notes: list[list[str]] = []
         for item in items:
-            messages, sounds, said = _hf.conversation(item, self.rate, self.longest, lambda *_: {"type": "audio"})
+            messages, sounds, own_notes = _hf.conversation(item, self.rate, self.longest, lambda *_: {"type": "audio"})
             if item.speech and self.speech_prompt:
                 messages = _with_system(messages, self.speech_prompt)
             text = self.tokenizer.apply_chat_template(
@@ -98,11 +98,11 @@ class OmniEngine(_hf.HfEngine):
             if len(pieces) != len(sounds) + 1:
                 raise protocol.Refused("rejected", f"{len(pieces) - 1} places for {len(sounds)} sounds in the prompt")
             for number, sound in enumerate(sounds):
-                # Each sound by itself, so that its frames do not depend on what else is in the batch
+                # One sound at a time, so that its frames do not depend on the rest of the batch
                 features.append(self.features(sound))
                 pieces[number] += self.audio_token * self.audio_tokens(features[-1].shape[1])
             texts.append("".join(pieces))
-            notes.append(said)
+            notes.append(own_notes)
         out: dict[str, torch.Tensor] = dict(self.tokenizer(texts, padding=True, return_tensors="pt"))
         if features:
             longest = max(f.shape[1] for f in features)
@@ -114,27 +114,27 @@ class OmniEngine(_hf.HfEngine):
 
     def answer(self, items: list[protocol.Item]) -> list[protocol.Answer]:
         inputs, notes = self.inputs(items)
-        inputs = {k: v.to(self.device, self.dtype if v.is_floating_point() else v.dtype) for k, v in inputs.items()}
+        inputs = self.on_device(inputs)
         ends = _hf.end_tokens(self.model.thinker, self.tokenizer) | {int(self.tokenizer.eos_token_id)}
         answers = self.speak(inputs, ends) if items[0].speech else self.write(inputs, ends)
-        for answer, said in zip(answers, notes, strict=True):
-            answer.notes[:0] = said
+        for answer, own_notes in zip(answers, notes, strict=True):
+            answer.notes[:0] = own_notes
         return answers
 
     def write(self, inputs: dict[str, torch.Tensor], ends: set[int]) -> list[protocol.Answer]:
-        """Text alone: the thinker."""
+        """Answer in text, with the thinker only."""
         rows = self.model.thinker.generate(**inputs, **self.settings(), eos_token_id=sorted(ends))
-        return self.texts(rows, inputs, ends)
+        return self.read(rows, inputs, ends, self.audio_token_id())
 
     def speak(self, inputs: dict[str, torch.Tensor], ends: set[int]) -> list[protocol.Answer]:
-        """Text and its speech: thinker, talker and vocoder."""
-        told = {f"thinker_{k}": v for k, v in self.settings().items()}
-        told["thinker_eos_token_id"] = sorted(ends)
+        """Answer in text and speech, with thinker, talker and vocoder."""
+        arguments = {f"thinker_{k}": v for k, v in self.settings().items()}
+        arguments["thinker_eos_token_id"] = sorted(ends)
         if self.options.get("max_speech"):
             most = math.ceil(float(self.options["max_speech"]) * SPEECH_RATE / self.samples_per_code())
-            told["talker_max_new_tokens"] = max(1, most)
+            arguments["talker_max_new_tokens"] = max(1, most)
         try:
-            rows, waves = self.model.generate(**inputs, **told, speaker=self.voice)
+            rows, waves = self.model.generate(**inputs, **arguments, speaker=self.voice)
         except (RuntimeError, IndexError) as error:
             if len(inputs["input_ids"]) > 1 or "memory" in str(error):
                 raise
@@ -143,7 +143,7 @@ class OmniEngine(_hf.HfEngine):
                 raise
             answer.notes.append("no speech: the reply has no words")  # the talker starts from the second token
             return [answer]
-        answers = self.texts(rows, inputs, ends)
+        answers = self.read(rows, inputs, ends, self.audio_token_id())
         for answer, wave in zip(answers, waves if isinstance(waves, list) else [waves], strict=True):
             if wave.numel():
                 answer.audio = _hf.wav_of(wave, SPEECH_RATE)
@@ -152,18 +152,9 @@ class OmniEngine(_hf.HfEngine):
                 answer.notes.append("no speech: the talker ended at once")
         return answers
 
-    def texts(self, rows: torch.Tensor, inputs: dict[str, torch.Tensor], ends: set[int]) -> list[protocol.Answer]:
-        ids, mask = inputs["input_ids"], inputs["attention_mask"]
-        audio = (ids == self.audio_token_id()).sum(-1)
-        out: list[protocol.Answer] = []
-        for n, row in enumerate(rows[:, ids.shape[1] :]):
-            asked = {"input_tokens": int(mask[n].sum()), "input_audio_tokens": int(audio[n])}
-            out.append(self.finish(row, ends, asked))
-        return out
-
 
 def _with_system(messages: list[dict[str, Any]], sentence: str) -> list[dict[str, Any]]:
-    """The messages with this sentence first in their system message."""
+    """Return the messages with this sentence at the start of their system message."""
     if messages and messages[0]["role"] == "system":
         first = {"type": "text", "text": sentence + "\n"}
         return [{"role": "system", "content": [first, *messages[0]["content"]]}, *messages[1:]]
@@ -171,16 +162,16 @@ def _with_system(messages: list[dict[str, Any]], sentence: str) -> list[dict[str
 
 
 def _chat_template(path: str, shared: dict[str, Any], tokenizer: Any) -> str:
-    """The checkpoint's chat template: a file of its own, or kept with the tokenizer."""
-    asked = {k: v for k, v in shared.items() if k in ("revision", "local_files_only")}
+    """Return the checkpoint's chat template, from a separate file or from the tokenizer."""
+    arguments = {k: v for k, v in shared.items() if k in ("revision", "local_files_only")}
     for name in ("chat_template.jinja", "chat_template.json"):
-        file = cached_file(path, name, _raise_exceptions_for_missing_entries=False, **asked)
+        file = cached_file(path, name, _raise_exceptions_for_missing_entries=False, **arguments)
         if file is not None:
             text = Path(file).read_text(encoding="utf-8")
             return str(json.loads(text)["chat_template"]) if name.endswith("json") else text
-    found = tokenizer.chat_template
-    if isinstance(found, dict):
-        found = found.get("default")
-    if not found:
+    template = tokenizer.chat_template
+    if isinstance(template, dict):
+        template = template.get("default")
+    if not template:
         raise ValueError(f"{path} has no chat template")
-    return str(found)
+    return str(template)

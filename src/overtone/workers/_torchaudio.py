@@ -1,5 +1,5 @@
-"""A stand-in for torchaudio, which some predictors import for file reading and resampling that is not used here: they
-get samples at their own rate. The real library does not load beside every build of torch."""
+"""A replacement for torchaudio, which some predictors import for reading and resampling files. Neither is used here,
+because they get samples at their own rate, and the real library does not work with every build of torch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def stand_in() -> None:
-    """Put it in place where torchaudio is not installed."""
+    """Install the replacement if torchaudio is not installed."""
     if "torchaudio" in sys.modules or importlib.util.find_spec("torchaudio") is not None:
         return
     module, functional = ModuleType("torchaudio"), ModuleType("torchaudio.functional")

@@ -1,5 +1,5 @@
-"""UTMOS (Saeki et al. 2022), the strong learner, through its published interface: the torch.hub repository
-tarepan/SpeechMOS, entry `utmos22_strong`, called as `predictor(wave, rate)`."""
+"""UTMOS (Saeki et al. 2022), the strong learner, through its published interface: `predictor(wave, rate)` of the entry
+`utmos22_strong` in the torch.hub repository tarepan/SpeechMOS."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ ENTRY = "utmos22_strong"
 
 
 class Utmos:
-    """The predictor. `rate` is that of the sounds it takes; `facts` says which weights these are.
+    """The predictor. `rate` is the sampling rate of its input; `facts` identifies the weights.
 
-    `source` is a local copy of the repository; without one it is fetched, which runs code from the network. `weights`
-    is a state dict on disk; without one the repository's own are fetched.
+    The option `source` is a local copy of the repository (default: download it, which runs code from the network). The
+    option `weights` is a state dict on disk (default: download the repository's own).
     """
 
     rate = RATE
@@ -36,10 +36,8 @@ class Utmos:
         _torchaudio.stand_in()
         source, weights = options.get("source", ""), options.get("weights", "")
         local = {"source": "local"} if source else {"source": "github", "trust_repo": True}
-        told: dict[str, Any] = {"progress": False}
-        if weights:
-            told["pretrained"] = False
-        self.model = torch.hub.load(source or REPOSITORY, ENTRY, **local, **told)
+        arguments = {"progress": False, **({"pretrained": False} if weights else {})}
+        self.model: Any = torch.hub.load(source or REPOSITORY, ENTRY, **local, **arguments)
         if weights:
             self.model.load_state_dict(torch.load(weights, map_location="cpu", weights_only=True))
         self.model.eval()
@@ -50,7 +48,7 @@ class Utmos:
         self.facts = {"names": ["utmos"], "weights": f"{name}.{digest}", "least": 0.25, "most": 60.0}
 
     def __call__(self, sounds: list[Floats]) -> list[dict[str, float]]:
-        """Each sound's value. One at a time: the network takes no mask, so padding would change its mean over time."""
+        """Return the value of each sound, one at a time: the network has no mask, so padding would change its mean."""
         with torch.inference_mode():
             return [{"utmos": float(self.model(torch.from_numpy(x)[None], RATE).reshape(()))} for x in sounds]
 

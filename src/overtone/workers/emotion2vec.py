@@ -1,7 +1,7 @@
-"""emotion2vec+ in the measuring environment: sounds in, its labels and their scores out, through FunASR's AutoModel.
+"""emotion2vec+ through FunASR's AutoModel, run in the measuring environment: sounds in, labels and their scores out.
 
 The option `model` is a folder with a downloaded model (its `configuration.json` or `config.yaml`, `tokens.txt` and
-`model.pt`), or a hub's id; `hub` is `ms` (ModelScope) or `hf`. A call's blobs are mono float32 sounds at 16 kHz.
+`model.pt`), or a hub id; `hub` is `ms` (ModelScope) or `hf`. The blobs of a call are mono float32 sounds at 16 kHz.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ RATE = 16_000
 
 
 class Emotion2vec:
-    """The loaded model as the wire calls it."""
+    """A loaded model that answers calls."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         from funasr import AutoModel
@@ -44,8 +44,8 @@ class Emotion2vec:
         values = []
         for blob in blobs:
             sound = np.frombuffer(blob, np.float32).copy()
-            found = self.model.generate(sound, granularity="utterance", extract_embedding=False, fs=RATE)[0]
-            values.append({"labels": list(found["labels"]), "scores": [float(score) for score in found["scores"]]})
+            result = self.model.generate(sound, granularity="utterance", extract_embedding=False, fs=RATE)[0]
+            values.append({"labels": list(result["labels"]), "scores": [float(score) for score in result["scores"]]})
         return {"values": values}, []
 
 
@@ -56,7 +56,7 @@ def _device() -> str:
 
 
 def _sha256(folder: Path) -> str:
-    """Of a local folder's weights; "" for a hub's id, whose name and the hub's version stand for it."""
+    """Return the digest of a local folder's weights; "" for a hub id, which is identified by name and version."""
     import hashlib
 
     weights = folder / "model.pt"

@@ -1,8 +1,8 @@
-"""One worker process seen from Overtone: started with a clean environment, listened to, killed with all it started.
+"""Overtone's side of a worker process: start it with a clean environment, exchange messages, end it with its children.
 
-The process talks over a socket pair; what it prints goes to a log file, whose last lines explain its death. Used by
-models (`worker:`) and by metrics' helpers; the only file here that runs in Overtone's own environment, beside
-`protocol`.
+The process communicates over a socket pair. Its output goes to a log file, whose last lines are quoted if it dies. Used
+by models (`worker:`) and by helpers of metrics. Of the files in this room, only this one and `protocol` run in
+Overtone's own environment.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from overtone.safety import SECRET_NAME
 from overtone.workers import protocol
 
 WORKERS = Path(__file__).parent
-_GRACE = 5.0  # seconds a worker gets to end by itself
+_GRACE = 5.0  # seconds that a worker has to end by itself
 TAIL_LINES = 20
 _TAIL_BYTES = 8192
 _PASSED = re.compile(
@@ -33,19 +33,19 @@ _PROXIES = re.compile(r"(https?|all|no)_proxy", re.I)
 
 
 def worker_environment(environ: Mapping[str, str], *, hub: bool, gpu: str | None) -> dict[str, str]:
-    """What a worker may see: an allow-list, and nothing that looks like a secret. HF_TOKEN passes for a hub id only.
+    """Return the environment of a worker: variables on an allow-list whose names do not look like secrets.
 
-    `OVERTONE_WORKER_ENV=NAME,NAME` lets further variables through, secrets still excepted.
+    HF_TOKEN is passed for a hub id only. `OVERTONE_WORKER_ENV=NAME,NAME` adds variables, but never secrets.
     """
     named = {n.strip() for n in environ.get("OVERTONE_WORKER_ENV", "").split(",") if n.strip()}
     out: dict[str, str] = {}
     for name, value in environ.items():
-        wanted = _PASSED.fullmatch(name) or name in named or (hub and _PROXIES.fullmatch(name))
-        if wanted and (not SECRET_NAME.search(name) or (hub and name == "HF_TOKEN")):
+        allowed = _PASSED.fullmatch(name) or name in named or (hub and _PROXIES.fullmatch(name))
+        if allowed and (not SECRET_NAME.search(name) or (hub and name == "HF_TOKEN")):
             out[name] = value
     out |= {"PYTHONPATH": str(WORKERS), "PYTHONNOUSERSITE": "1", "PYTHONUNBUFFERED": "1"}
     out |= {"HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1", "TOKENIZERS_PARALLELISM": "false"}
-    if not hub:  # a checkpoint on disk needs no network, and the token file in HOME is none of its business
+    if not hub:  # a checkpoint on disk needs neither the network nor the token file in HOME
         out |= {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_IMPLICIT_TOKEN": "1"}
     if gpu is not None:
         out["CUDA_VISIBLE_DEVICES"] = gpu
@@ -53,7 +53,7 @@ def worker_environment(environ: Mapping[str, str], *, hub: bool, gpu: str | None
 
 
 def tail(log: Path) -> str:
-    """The last lines of a log, ready to be put behind a sentence."""
+    """Return the last lines of a log, as the end of a sentence."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
@@ -65,16 +65,16 @@ def tail(log: Path) -> str:
 
 
 def missing_module(text: str) -> str:
-    """The module that a traceback says is not installed, or ""."""
-    found = re.search(r"ModuleNotFoundError: No module named '([\w.]+)'", text)
-    return found[1] if found else ""
+    """Return the module that is not installed according to a traceback, or ""."""
+    match = re.search(r"ModuleNotFoundError: No module named '([\w.]+)'", text)
+    return match[1] if match else ""
 
 
 Answer = tuple[dict[str, Any], list[bytes]]  # a message and the blobs that came with it
 
 
 class StartFailed(Exception):
-    """The worker did not become ready. `missing` names the package its environment lacks, if that was it."""
+    """The worker did not become ready. `missing` is the package that its environment lacks, if that is the reason."""
 
     def __init__(self, detail: str, missing: str = "") -> None:
         super().__init__(detail)
@@ -83,7 +83,7 @@ class StartFailed(Exception):
 
 @dataclass
 class Job:
-    """One request on its way: its JSON with numbers for blobs counted from 0, those blobs, and who waits."""
+    """A pending request: its JSON, which refers to blobs by numbers from 0, the blobs, and the future of its answer."""
 
     header: dict[str, Any]
     blobs: list[bytes]
@@ -107,11 +107,11 @@ class Plan:
 
 @dataclass
 class WorkerProcess:
-    """A started worker. `facts` is what it said of itself when it was ready."""
+    """A started worker. `facts` is its description of itself when it became ready."""
 
     plan: Plan
     facts: dict[str, Any] = field(default_factory=dict)
-    dead: str = ""  # why, once it is
+    dead: str = ""  # the reason, once it is dead
 
     async def start(self, timeout: float) -> None:
         """Start it and wait until it is ready. Raises StartFailed with the end of its log."""
@@ -138,7 +138,7 @@ class WorkerProcess:
         self._served: asyncio.Future[None] = loop.create_future()
         self._dying: asyncio.Task[None] | None = None
         self._ready: asyncio.Future[dict[str, Any]] = loop.create_future()
-        self._heard: float | None = None  # importing its libraries takes as long as it takes: only start_timeout counts
+        self._heard: float | None = None  # while it imports its libraries, only the start timeout counts
         self._deadline: float | None = None
         self._tasks = [asyncio.create_task(self._listen()), asyncio.create_task(self._watch())]
         hello = {"type": "hello", "protocol": protocol.VERSION, "options": self.plan.options}
@@ -153,7 +153,7 @@ class WorkerProcess:
             raise
 
     async def submit(self, jobs: Sequence[Job], timeout: float) -> None:
-        """Send these as one batch and wait until each has its answer or its failure."""
+        """Send the jobs as one batch and wait until each has its answer or its failure."""
         items: list[dict[str, Any]] = []
         blobs: list[bytes] = []
         self._waiting = dict(enumerate(jobs))
@@ -168,9 +168,9 @@ class WorkerProcess:
         await self._exchange({"type": "batch", "items": items}, blobs, timeout)
 
     async def call(self, header: Mapping[str, Any], blobs: Sequence[bytes], timeout: float) -> Answer:
-        """Return the answer to one call of a program that serves calls, not batches.
+        """Return the answer to one call, for a program that serves calls and not batches.
 
-        Raises TooLarge when the call is over the limit, ModelFailure when the process is dead or dies of it.
+        Raises TooLarge if the call is over the limit, ModelFailure if the process is dead or dies during the call.
         """
         job = Job({}, [], asyncio.get_running_loop().create_future())
         self._waiting = {0: job}
@@ -190,14 +190,14 @@ class WorkerProcess:
                 self._waiting = {}
                 raise
             self._timeout, self._deadline = timeout, loop.time() + timeout
-        await self._served  # not the askers' futures: those may be given up while the worker is still busy
+        await self._served  # not the jobs' futures: those may be cancelled while the worker is still busy
         self._deadline = None
 
     async def close(self) -> None:
-        """Ask it to end, then end it."""
+        """Ask the worker to end, then end it."""
         if not hasattr(self, "_process"):
             return
-        idle = not self.dead and not self._waiting  # a busy worker would not read the message before its batch is done
+        idle = not self.dead and not self._waiting  # a busy worker does not read messages
         if idle:
             self._write(protocol.pack({"type": "shutdown"}))
         await self._die("closed", grace=_GRACE if idle else 0.0)
@@ -213,7 +213,7 @@ class WorkerProcess:
             self._writer.write(frame)
 
     async def _listen(self) -> None:
-        why = ""
+        reason = ""
         try:
             while True:
                 prefix = await self._reader.readexactly(4)
@@ -223,10 +223,10 @@ class WorkerProcess:
                 self._heard = asyncio.get_running_loop().time()
                 self._take(header, blobs)
         except (asyncio.IncompleteReadError, ConnectionError):
-            why = ""  # it is gone; its exit status says more
+            reason = ""  # it has ended; its exit status says more
         except (protocol.ProtocolError, KeyError, TypeError, ValueError) as error:
-            why = f"it broke the protocol ({type(error).__name__}: {error})"
-        await self._die(why)
+            reason = f"it broke the protocol ({type(error).__name__}: {error})"
+        await self._die(reason)
 
     def _take(self, header: dict[str, Any], blobs: list[bytes]) -> None:
         kind = header["type"]
@@ -235,7 +235,7 @@ class WorkerProcess:
         elif kind == "failed" and not self._ready.done():
             self._ready.set_exception(StartFailed(f"{header['detail']}{self.tail()}", header["missing"]))
         elif kind in ("reply", "result", "error"):
-            job = self._waiting.pop(header.get("id", 0))  # a call has no number: there is one at a time
+            job = self._waiting.pop(header.get("id", 0))  # a call has no number, because there is one at a time
             if not job.answer.done():
                 job.answer.set_result((header, blobs))
             if not self._waiting and not self._served.done():
@@ -250,30 +250,30 @@ class WorkerProcess:
             before = loop.time()
             await asyncio.sleep(tick)
             now = loop.time()
-            if now - before > 2 * tick + 1:  # our own loop stood still: what it sent may lie unread
+            if now - before > 2 * tick + 1:  # our own loop was blocked: heartbeats may be unread
                 self._heard = self._heard and now
             elif self._heard is not None and now - self._heard > self.plan.patience:
                 await self._die(f"no heartbeat for {self.plan.patience:g} s")
             elif self._deadline is not None and now > self._deadline:
                 await self._die(f"no answer within {self._timeout:g} s", reason="timeout")
 
-    async def _die(self, why: str, reason: str = "worker_died", grace: float = 0.0) -> None:
-        if self._dying is None:  # several may notice its death; one buries it, and being cancelled stops nobody
-            self._dying = asyncio.create_task(self._bury(why, reason, grace))
+    async def _die(self, detail: str, reason: str = "worker_died", grace: float = 0.0) -> None:
+        if self._dying is None:  # several tasks may notice its end; one cleans up, even if the others are cancelled
+            self._dying = asyncio.create_task(self._clean_up(detail, reason, grace))
         await asyncio.shield(self._dying)
 
-    async def _bury(self, why: str, reason: str, grace: float) -> None:
-        self.dead = why or "it ended"
-        if not why:  # the socket closed: let it finish its last words before the status is read
+    async def _clean_up(self, detail: str, reason: str, grace: float) -> None:
+        self.dead = detail or "it ended"
+        if not detail:  # the socket closed: let the process write its last output before its status is read
             grace = _GRACE
         status = await processes.end(self._process, grace)
-        if not why:
+        if not detail:
             self.dead = f"it ended with {processes.ended_with(status)}"
         self._writer.close()
         if not self._ready.done():
             log_end = self.tail()
             self._ready.set_exception(StartFailed(f"{self.dead}{log_end}", missing_module(log_end)))
-            self._ready.exception()  # whoever waits sees it; nobody waiting is no fault
+            self._ready.exception()  # marks it as retrieved: it is not an error if no task waits for it
         self._fail_waiting(reason)
 
     def _fail_waiting(self, reason: str = "worker_died") -> None:

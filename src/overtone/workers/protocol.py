@@ -1,7 +1,7 @@
-"""The wire between Overtone and a worker program: framed JSON with raw sound beside it, over one socket.
+"""The wire protocol between Overtone and a worker program: frames of JSON and raw sound over one socket.
 
-A worker runs in a virtual environment that does not have Overtone, so this file imports the standard library alone.
-A frame is: 4 bytes big-endian length of the JSON, the JSON, then the blobs whose lengths the JSON lists under `blobs`.
+A worker runs in a virtual environment without Overtone, so this file imports only the standard library. A frame is the
+length of the JSON (4 bytes, big-endian), the JSON, then the blobs, whose lengths the JSON lists under `blobs`.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ VERSION = 1
 MAX_HEADER = 16 << 20
 MAX_MESSAGE = 256 << 20
 FD_VARIABLE = "OVERTONE_WORKER_FD"
-_EXIT_PROTOCOL = 70  # the exit status of a worker that was sent something it cannot read
+_EXIT_PROTOCOL = 70  # the exit status of a worker that received an unreadable message
 
 
 class ProtocolError(Exception):
-    """The other side sent what is no frame."""
+    """The other side sent something that is not a frame."""
 
 
 class TooLarge(ProtocolError):
-    """A frame is over the limit; it was neither sent nor read."""
+    """A frame is over the limit. It was neither sent nor read."""
 
 
 def pack(header: dict[str, Any], blobs: Sequence[bytes] = (), limit: int = MAX_MESSAGE) -> bytes:
-    """One frame. Raises TooLarge before anything is copied."""
+    """Return one frame. Raises TooLarge before anything is copied."""
     text = json.dumps({**header, "blobs": [len(b) for b in blobs]}, ensure_ascii=False).encode()
     size = 4 + len(text) + sum(len(b) for b in blobs)
     if len(text) > min(MAX_HEADER, limit) or size > limit:
@@ -45,7 +45,7 @@ def pack(header: dict[str, Any], blobs: Sequence[bytes] = (), limit: int = MAX_M
 
 
 def header_size(prefix: bytes, limit: int = MAX_MESSAGE) -> int:
-    """The length of the JSON that follows these four bytes, checked before it is read."""
+    """Return the length of the JSON that follows these four bytes. Raises TooLarge if it is over the limit."""
     size: int = struct.unpack(">I", prefix)[0]
     if size > min(MAX_HEADER, limit):
         raise TooLarge(f"a header of {size} bytes is over the limit of {min(MAX_HEADER, limit)}")
@@ -53,7 +53,7 @@ def header_size(prefix: bytes, limit: int = MAX_MESSAGE) -> int:
 
 
 def parse_header(text: bytes, limit: int = MAX_MESSAGE) -> tuple[dict[str, Any], list[int]]:
-    """The JSON and the lengths of the blobs that follow it, checked before they are read."""
+    """Return the JSON and the lengths of the blobs after it. Raises ProtocolError if they are invalid or too large."""
     try:
         header = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -62,14 +62,14 @@ def parse_header(text: bytes, limit: int = MAX_MESSAGE) -> tuple[dict[str, Any],
         raise ProtocolError("not a frame: no type")
     sizes = header.pop("blobs", [])
     if not isinstance(sizes, list) or not all(type(n) is int and n >= 0 for n in sizes):
-        raise ProtocolError("not a frame: its blob lengths are no list of whole numbers")
+        raise ProtocolError("not a frame: its blob lengths are not a list of whole numbers")
     if len(text) + sum(sizes) > limit:
         raise TooLarge(f"a message of {len(text) + sum(sizes)} bytes is over the limit of {limit}")
     return header, sizes
 
 
 class Channel:
-    """A blocking end of the socket. Any thread may send; one thread receives."""
+    """One end of the socket, blocking. Any thread may send; one thread receives."""
 
     def __init__(self, end: socket.socket, limit: int = MAX_MESSAGE) -> None:
         self.end = end
@@ -82,7 +82,7 @@ class Channel:
             self.end.sendall(frame)
 
     def receive(self) -> tuple[dict[str, Any], list[bytes]] | None:
-        """The next frame, or None when the other side is gone."""
+        """Return the next frame, or None if the other side has closed the socket."""
         prefix = self._read(4)
         if prefix is None:
             return None
@@ -112,7 +112,7 @@ class Channel:
 
 
 class Refused(Exception):
-    """A worker's engine raises this for one item it cannot answer; `reason` is one of Overtone's failure reasons."""
+    """Raised by a worker's engine for an item it cannot answer. `reason` is one of Overtone's failure reasons."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(detail)
@@ -121,7 +121,7 @@ class Refused(Exception):
 
 @dataclass
 class Item:
-    """One thing asked. Each message is (role, parts); a part is text, or the bytes of a mono 16-bit WAV."""
+    """One request. Each message is (role, parts); a part is text, or the bytes of a mono 16-bit WAV."""
 
     id: int
     messages: list[tuple[str, list[str | bytes]]]
@@ -137,7 +137,7 @@ class Item:
 
 @dataclass
 class Answer:
-    """What the model said: its text, a WAV when it spoke, why it ended (stop, length), and token counts."""
+    """The model's answer: text, a WAV if it spoke, why it ended (stop, length), and token counts."""
 
     text: str
     audio: bytes = b""
@@ -147,20 +147,20 @@ class Answer:
 
 
 class Engine(Protocol):
-    """What a worker file provides."""
+    """The interface that a worker file implements."""
 
     def load(self, options: dict[str, Any]) -> dict[str, Any]:
-        """Load the model. Returns facts: `rate` (of the sounds it wants), `speech` (can it speak), class, device, …"""
+        """Load the model. Return facts: `rate` of its input sounds, `speech` (whether it speaks), class, device, …"""
 
     def generate(self, items: list[Item]) -> list[Answer]:
-        """Answer these together, one answer each, in order. May raise: the batch is then tried in smaller parts."""
+        """Answer the items as one batch, in order. If it raises, the batch is retried in smaller groups."""
 
     def recover(self) -> None:
-        """Give memory back after the device ran out of it."""
+        """Free memory after the device ran out of it."""
 
 
 class Batch:
-    """Answers items in groups; halves the group when memory runs out and retries a failing group one by one."""
+    """Answers items in groups. Halves the group size if memory runs out, and retries a failing group one by one."""
 
     def __init__(self, engine: Engine, size: int) -> None:
         self.engine = engine
@@ -180,7 +180,7 @@ class Batch:
                 traceback.print_exc()
                 reason = error.reason if isinstance(error, Refused) else "server"
                 failure = _is_out_of_memory(error), reason, f"{type(error).__name__}: {error}"
-            # Past the except block nothing holds the exception's frames, so their tensors are free before the retry.
+            # After the except block no frame of the exception is held, so its tensors are freed before the retry.
             if failure is None:
                 for item, answer in zip(group, answers, strict=True):
                     deliver(item, answer)
@@ -192,7 +192,7 @@ class Batch:
                 deliver(group[0], Refused("too_large" if out_of_memory else reason, detail))
             elif out_of_memory:
                 self.size = len(group) // 2
-                print(f"out of memory with {len(group)} at once; going on with {self.size}", file=sys.stderr)
+                print(f"out of memory with {len(group)} items at once; continuing with {self.size}", file=sys.stderr)
                 pending[:0] = [group[i : i + self.size] for i in range(0, len(group), self.size)]
             else:
                 pending[:0] = [[item] for item in group]
@@ -204,18 +204,18 @@ def _is_out_of_memory(error: BaseException) -> bool:
 
 
 def versions(names: Iterable[str]) -> dict[str, str]:
-    """The installed versions of these packages, those that are there."""
-    found: dict[str, str] = {"python": ".".join(map(str, sys.version_info[:3]))}
+    """Return the versions of Python and of these packages, without those that are not installed."""
+    installed: dict[str, str] = {"python": ".".join(map(str, sys.version_info[:3]))}
     for name in names:
         try:
-            found[name] = importlib.metadata.version(name)
+            installed[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found
+    return installed
 
 
 def serve(engine: Engine) -> int:
-    """Run a worker: greet, load, answer batches until told to stop or Overtone is gone. Returns its exit status."""
+    """Run a worker: greet, load, answer batches until Overtone sends a shutdown or exits. Return the exit status."""
     joined = _join()
     if isinstance(joined, int):
         return joined
@@ -235,10 +235,10 @@ Call = Callable[[dict[str, Any], list[bytes]], tuple[dict[str, Any], list[bytes]
 
 
 def serve_calls(load: Callable[[dict[str, Any]], Call]) -> int:
-    """Run a helper of the metrics: `load(options)` gives the function that answers each call, one after another.
+    """Run a metric's helper: `load(options)` returns the function that answers calls, one at a time.
 
-    A call and its answer are a JSON object and blobs. What the function raises is told to the caller; the helper goes
-    on. Returns the exit status.
+    A call and its answer are a JSON object and blobs. An exception of the function is reported to the caller, and the
+    helper continues. Returns the exit status.
     """
     joined = _join()
     if isinstance(joined, int):
@@ -253,7 +253,7 @@ def serve_calls(load: Callable[[dict[str, Any]], Call]) -> int:
             joined.channel.send({**header, "type": "result"}, blobs)
         except TooLarge as error:
             joined.channel.send({"type": "error", "detail": str(error)})
-        except Exception as error:  # noqa: BLE001 - reported to the caller, who decides
+        except Exception as error:  # noqa: BLE001 - reported to the caller
             traceback.print_exc()
             sys.stderr.flush()
             joined.channel.send({"type": "error", "detail": f"{type(error).__name__}: {error}"})
@@ -265,7 +265,7 @@ _T = TypeVar("_T")
 
 @dataclass
 class _Joined:
-    """A greeted program: its options, and the messages that arrive while heartbeats go out."""
+    """A program after the greeting: its options, and the messages that arrive while it sends heartbeats."""
 
     channel: Channel
     options: dict[str, Any]
@@ -274,7 +274,7 @@ class _Joined:
     status: int = 0
 
     def load(self, load: Callable[[dict[str, Any]], _T]) -> _T | None:
-        """What `load` gives; None when it failed, which Overtone has been told."""
+        """Return the result of `load`, or None if it failed; the failure is reported to Overtone."""
         try:
             return load(dict(self.options))
         except Exception as error:  # noqa: BLE001 - reported to Overtone, which shows it and the log
@@ -289,7 +289,7 @@ class _Joined:
         self.channel.send({"type": "ready", "facts": facts})
 
     def take(self, kind: str, phase: str) -> tuple[dict[str, Any], list[bytes]] | None:
-        """The next message of this kind; None when there will be none."""
+        """Return the next message of this kind, or None at the end."""
         self.state["phase"] = "idle"
         message, blobs = self.inbox.get()
         if message["type"] == kind:
@@ -302,9 +302,9 @@ class _Joined:
 
 
 def _join() -> _Joined | int:
-    """Take the socket, hear the greeting, begin to read and to beat; an exit status when there is nothing to do."""
+    """Open the socket, read the greeting, start to read and to send heartbeats. Return an exit status if it is over."""
     end = socket.socket(fileno=int(os.environ.pop(FD_VARIABLE)))
-    end.set_inheritable(False)  # a process this one starts must not keep the socket open
+    end.set_inheritable(False)  # processes that this one starts must not keep the socket open
     channel = Channel(end)
     hello = channel.receive()
     if hello is None:
@@ -362,7 +362,7 @@ def _beat(channel: Channel, state: dict[str, str], every: float) -> None:
 
 
 def _leave(status: int) -> None:
-    """End the process from any thread: once Overtone is gone nobody would read what a generation still yields."""
+    """End the process from any thread: without Overtone, no process reads the result of a generation."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)

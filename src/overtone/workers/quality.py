@@ -1,7 +1,7 @@
 """Predictors of speech quality, run in the measuring environment: sounds in, named values out.
 
-The option `predictor` names one. A call's blobs are sounds as float32 at the predictor's rate, checked and resampled by
-the caller; its answer holds one object of values for each.
+The option `predictor` names one. The blobs of a call are float32 sounds at the predictor's rate, checked and resampled
+by the caller. The answer has one object of values per sound.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PREDICTORS = {"nisqa": "Nisqa", "dnsmos": "Dnsmos", "distillmos": "DistillMos", 
 
 
 class Quality:
-    """A loaded predictor as the wire calls it."""
+    """A loaded predictor that answers calls."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         self.predict = _predictor(options)

@@ -1,4 +1,4 @@
-"""Qwen2.5-Omni: sound and text in, text and speech out (the thinker alone where no speech is wanted)."""
+"""Qwen2.5-Omni: sound and text in, text and speech out (only the thinker runs if no speech is needed)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ else:
 
 
 class Qwen25Omni(_omni.OmniEngine):
-    """Thinker, talker, and token2wav, which turns the talker's codes into a mel spectrogram and that into sound."""
+    """Thinker, talker, and token2wav, which turns the talker's codes into a mel spectrogram and then into sound."""
 
     config_class = Qwen2_5OmniConfig
     model_class = Qwen2_5OmniForConditionalGeneration
     default_voice = "Chelsie"
-    # The model card: with any other system message "audio output may not work as expected"
+    # From the model card: with any other system message "audio output may not work as expected"
     speech_prompt = (
         "You are Qwen, a virtual human developed by the Qwen Team, Alibaba Group, capable of perceiving "
         "auditory and visual inputs, as well as generating text and speech."
@@ -47,7 +47,7 @@ class Qwen25Omni(_omni.OmniEngine):
 
     def padding(self, sound: _hf.Samples) -> dict[str, Any]:
         hop = int(self.extractor.hop_length)
-        # Two windows of silence behind the sound give its frames the values that padding to the full length would
+        # With two windows of silence after the sound, its frames are the same as with padding to the full length
         room = math.ceil((len(sound) + 2 * self.extractor.n_fft) / hop) * hop
         return {"padding": "max_length", "max_length": min(room, int(self.extractor.n_samples))}
 

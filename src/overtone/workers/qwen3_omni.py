@@ -1,4 +1,4 @@
-"""Qwen3-Omni: sound and text in, text and speech out (the thinker alone where no speech is wanted)."""
+"""Qwen3-Omni: sound and text in, text and speech out (only the thinker runs if no speech is needed)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ else:
 
 
 class Qwen3Omni(_omni.OmniEngine):
-    """Thinker, talker with several codes a step, and code2wav. A checkpoint without talker answers in text alone."""
+    """Thinker, talker with several codes per step, and code2wav. A checkpoint without talker answers in text only."""
 
     config_class = Qwen3OmniMoeConfig
     model_class = Qwen3OmniMoeForConditionalGeneration
@@ -30,10 +30,10 @@ class Qwen3Omni(_omni.OmniEngine):
         return rest + frames // chunk * 13
 
     def alone(self, item: protocol.Item) -> bool:
-        # The encoder pads the chunks of a batch to the longest. Only where every clip fills a chunk is that always
-        # the full chunk; a shorter clip would be heard a little differently in company.
+        # The encoder pads the chunks of a batch to the longest. If every clip fills a chunk, that is the full chunk;
+        # a shorter clip would be encoded slightly differently in a batch.
         frames = 2 * int(self.model.config.thinker_config.audio_config.n_window)
-        shortest = frames * int(self.extractor.hop_length) * 2  # in bytes of 16-bit samples, as is the WAV
+        shortest = frames * int(self.extractor.hop_length) * 2  # in bytes of 16-bit samples, like the WAV
         return any(len(wav) - 44 < shortest for wav in item.sounds)
 
     def audio_token_id(self) -> int:

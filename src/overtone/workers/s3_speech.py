@@ -1,8 +1,8 @@
-"""CosyVoice-1's speech tokens and its token-to-wave, in an environment that has them: sound in, tokens out, and back.
+"""CosyVoice-1's speech tokens, in an environment that has CosyVoice: sound to tokens and tokens to sound.
 
 The option `folder` holds CosyVoice's weights (speech_tokenizer_v1.onnx; for sound also campplus.onnx, flow.pt, hift.pt
-and cosyvoice.yaml), `code` a checkout of CosyVoice where it is not installed. Tokens need onnxruntime alone; the rest
-is loaded when the first tokens are to be spoken. Its language model and its text front end are never loaded.
+and cosyvoice.yaml). The option `code` is a checkout of CosyVoice if it is not installed. Tokens need only onnxruntime;
+the rest is loaded with the first call that makes sound. The language model and the text front end are never loaded.
 
 Calls: {"do": "encode"} with a mono float32 sound at 16 kHz → "tokens"; {"do": "decode", "tokens": […]} with the sound
 of the speaker to imitate at 16 and at 22.05 kHz → a mono float32 sound at 22.05 kHz.
@@ -31,8 +31,8 @@ HEARD, SPOKEN = 16_000, 22_050
 LONGEST = 30.0  # seconds the tokenizer was trained on
 MELS = 128
 CODES = 4096
-_WITHOUT = dict.fromkeys(("llm", "get_tokenizer"))  # of the configuration: what a vocoder has no need of
-_KNOWN = re.compile(  # the tags of CosyVoice-1's own configurations; the first line's last two stand in a comment
+_WITHOUT = dict.fromkeys(("llm", "get_tokenizer"))  # parts of the configuration that are not needed for sound
+_KNOWN = re.compile(  # the tags in CosyVoice-1's own configurations; <name> and <new> occur in a comment
     r"!(ref|<name>|<new>"
     r"|apply:(random\.seed|numpy\.random\.seed|torch\.manual_seed|torch\.cuda\.manual_seed_all)"
     r"|new:cosyvoice\.(llm\.llm\.TransformerLM|transformer\.encoder\.(Conformer|Transformer)Encoder)"
@@ -48,7 +48,7 @@ _KNOWN = re.compile(  # the tags of CosyVoice-1's own configurations; the first 
 
 
 def features(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Whisper's log-mel spectrogram with 128 bands: (1, 128, frames)."""
+    """Return Whisper's log-mel spectrogram with 128 bands: (1, 128, frames)."""
     power = np.square(_mel.frames(x, 400, 160, 400, "reflect"))[:-1]
     log = np.log10(np.maximum(power @ _mel.filters(HEARD, 400, MELS, HEARD / 2).T, 1e-10))
     out = (np.maximum(log, log.max() - 8.0) + 4.0) / 4.0
@@ -56,7 +56,7 @@ def features(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 class S3:
-    """The loaded tokenizer and, once asked for, the voice."""
+    """The loaded tokenizer and, after the first call that makes sound, the voice."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         self.folder = Path(str(options["folder"]))
@@ -77,20 +77,20 @@ class S3:
         if self.voice is None:
             self.voice = Voice(self.folder, self.code)
         prompt = self.tokens(sounds[0])
-        made = self.voice.speak([int(t) for t in header["tokens"]], prompt, sounds[0], sounds[1])
-        return {}, [made.astype(np.float32).tobytes()]
+        sound = self.voice.speak([int(t) for t in header["tokens"]], prompt, sounds[0], sounds[1])
+        return {}, [sound.astype(np.float32).tobytes()]
 
     def tokens(self, x: np.ndarray[Any, Any]) -> list[int]:
         if len(x) > LONGEST * HEARD:
             raise ValueError(f"a sound of {len(x) / HEARD:.1f} s; the tokenizer takes at most {LONGEST:g} s: cut it")
         mel = features(x)
         names = [i.name for i in self.tokenizer.get_inputs()]
-        found = self.tokenizer.run(None, {names[0]: mel, names[1]: np.array([mel.shape[2]], np.int32)})[0]
-        return [int(t) for t in np.asarray(found).reshape(-1)]
+        tokens = self.tokenizer.run(None, {names[0]: mel, names[1]: np.array([mel.shape[2]], np.int32)})[0]
+        return [int(t) for t in np.asarray(tokens).reshape(-1)]
 
 
 class Voice:
-    """CosyVoice's flow matching (tokens → mel) and HiFT (mel → sound), after a speaker's own words."""
+    """CosyVoice's flow matching (tokens → mel) and HiFT (mel → sound), in the voice of a recorded speaker."""
 
     def __init__(self, folder: Path, code: str) -> None:
         if code:
@@ -112,7 +112,7 @@ class Voice:
     def speak(
         self, tokens: list[int], prompt: list[int], heard: np.ndarray[Any, Any], played: np.ndarray[Any, Any]
     ) -> np.ndarray[Any, Any]:
-        """Tokens as sound in the voice of a prompt: its tokens, its samples at 16 kHz and at 22.05 kHz."""
+        """Return tokens as sound in the voice of a prompt, given as tokens and as samples at 16 and 22.05 kHz."""
         import torch
 
         def row(values: list[int]) -> torch.Tensor:
@@ -125,29 +125,32 @@ class Voice:
             "prompt_feat": mel, "prompt_feat_len": row([mel.shape[1]])[0],
             "embedding": self._speaker(heard), "flow_cache": torch.zeros(1, 80, 0, 2, device=self.device),
         }  # fmt: skip
-        torch.manual_seed(0)  # flow matching starts from noise: the same tokens give the same sound
+        torch.manual_seed(0)  # flow matching starts from noise; with a seed, the same tokens give the same sound
         with torch.inference_mode():
-            found = _called(self.flow.inference, given)
-            found = found[0] if isinstance(found, tuple) else found
-            silent = torch.zeros(1, 1, 0, device=self.device)
-            made = _called(self.hift.inference, {"speech_feat": found, "mel": found, "cache_source": silent})
-            made = made[0] if isinstance(made, tuple) else made
-        return np.asarray(made.float().cpu().numpy().reshape(-1))
+            mel = _called(self.flow.inference, given)
+            mel = mel[0] if isinstance(mel, tuple) else mel
+            empty = torch.zeros(1, 1, 0, device=self.device)
+            sound = _called(self.hift.inference, {"speech_feat": mel, "mel": mel, "cache_source": empty})
+            sound = sound[0] if isinstance(sound, tuple) else sound
+        return np.asarray(sound.float().cpu().numpy().reshape(-1))
 
     def _speaker(self, heard: np.ndarray[Any, Any]) -> Any:
-        """What CAM++ makes of the speaker: (1, 192)."""
+        """Return CAM++'s embedding of the speaker: (1, 192)."""
         import torch
 
         kaldi = import_module("torchaudio.compliance.kaldi")
         bank = kaldi.fbank(torch.from_numpy(heard.copy())[None], num_mel_bins=80, dither=0, sample_frequency=HEARD)
         bank = bank - bank.mean(dim=0, keepdim=True)
-        found = self.speaker.run(None, {self.speaker.get_inputs()[0].name: bank[None].numpy()})[0]
-        return torch.from_numpy(np.asarray(found, np.float32).reshape(1, -1)).to(self.device)
+        embedding = self.speaker.run(None, {self.speaker.get_inputs()[0].name: bank[None].numpy()})[0]
+        return torch.from_numpy(np.asarray(embedding, np.float32).reshape(1, -1)).to(self.device)
 
 
 def harmless(path: Path) -> str:
-    """A configuration that names only what CosyVoice's own do. Its reader imports and calls whatever a tag names, so
-    any other is refused wherever it stands; and so is a backslash, which could write a tag without its mark."""
+    """Return the text of a configuration after checking its tags. Raises ValueError for an unknown tag or a backslash.
+
+    The reader of the configuration imports and calls anything that a tag names, so only the tags of CosyVoice's own
+    configurations are allowed. A backslash could hide a tag.
+    """
     text = path.read_text("utf-8")
     for word in re.findall(r"\\|![^ \t\r\n]*", text):
         if not _KNOWN.fullmatch(word):
@@ -159,21 +162,19 @@ def harmless(path: Path) -> str:
 
 
 def _called(function: Any, given: dict[str, Any]) -> Any:
-    """Called with what its version takes: CosyVoice has changed these names."""
-    wanted = inspect.signature(function).parameters
-    return function(**{name: value for name, value in given.items() if name in wanted})
+    """Call a function with the arguments that it has: their names differ between versions of CosyVoice."""
+    parameters = inspect.signature(function).parameters
+    return function(**{name: value for name, value in given.items() if name in parameters})
 
 
 def _session(path: Path, gpu: bool = True) -> Any:
     if not path.is_file():
-        raise FileNotFoundError(f"{path} is not there; give the folder with CosyVoice-300M-25Hz's weights")
+        raise FileNotFoundError(f"{path} does not exist; give the folder with the weights of CosyVoice-300M-25Hz")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
-    there = onnxruntime.get_available_providers()
-    wanted = [
-        p for p in ("CUDAExecutionProvider", "CPUExecutionProvider") if p in there and (gpu or p.startswith("CPU"))
-    ]
-    return onnxruntime.InferenceSession(str(path), sess_options=options, providers=wanted)
+    wanted = ("CUDAExecutionProvider", "CPUExecutionProvider") if gpu else ("CPUExecutionProvider",)
+    providers = [provider for provider in wanted if provider in onnxruntime.get_available_providers()]
+    return onnxruntime.InferenceSession(str(path), sess_options=options, providers=providers)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Whisper of the Hugging Face library, run in the measuring environment: sounds in, the words one hears in them out.
+"""Whisper from the Hugging Face library, run in the measuring environment: sounds in, transcripts out.
 
-The option `model` is a folder or a hub id. A call's blobs are mono float32 sounds at 16 kHz; `language` is theirs, ""
-where it is to be told from the sound. Longer sounds than Whisper hears at once are cut into pieces of thirty seconds.
-Decoding is greedy.
+The option `model` is a folder or a hub id. The blobs of a call are mono float32 sounds at 16 kHz; `language` is their
+language, or "" to detect it. Sounds longer than thirty seconds, Whisper's limit, are cut into pieces. Decoding is
+greedy.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RATE = 16_000
 
 
 class Whisper:
-    """A loaded model as the wire calls it."""
+    """A loaded model that answers calls."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         name = str(options["model"])
@@ -47,20 +47,20 @@ class Whisper:
         return {"texts": [self.text(np.frombuffer(b, np.float32), str(header.get("language", ""))) for b in blobs]}, []
 
     def text(self, sound: np.ndarray[Any, Any], language: str) -> str:
-        many = bool(getattr(self.model.generation_config, "is_multilingual", False))
-        told = {"task": "transcribe", **({"language": language} if language else {})} if many else {}
-        found = []
+        multilingual = bool(getattr(self.model.generation_config, "is_multilingual", False))
+        arguments = {"task": "transcribe", **({"language": language} if language else {})} if multilingual else {}
+        texts = []
         for start in range(0, len(sound), self.piece):
             inputs = self.processor(sound[start : start + self.piece], sampling_rate=RATE, return_tensors="pt")
             features = inputs.input_features.to(self.device, self.model.dtype)
             with torch.inference_mode():
-                tokens = self.model.generate(features, do_sample=False, num_beams=1, **told)
-            found.append(self.processor.batch_decode(tokens, skip_special_tokens=True)[0].strip())
-        return " ".join(filter(None, found))
+                tokens = self.model.generate(features, do_sample=False, num_beams=1, **arguments)
+            texts.append(self.processor.batch_decode(tokens, skip_special_tokens=True)[0].strip())
+        return " ".join(filter(None, texts))
 
 
 def _identity(name: str, commit: str) -> str:
-    """The model's name and its bytes (a folder) or its commit (from the hub)."""
+    """Return the model's name with the digest of its weights (a folder) or its commit (from the hub)."""
     folder = Path(name)
     if not folder.is_dir():
         return f"{name}@{commit[:8] or 'unknown'}"

@@ -1,7 +1,7 @@
-"""Where a reply names an option in the option's own words, inflected or not.
+"""Find the places where a reply names an option by the option's words, inflected or not.
 
-An option's *key* is the roots of the words that distinguish it from the other options. A mention is a short stretch of
-one sentence that holds the whole key; a partial mention holds a good part of it that no other option shares.
+An option's *key* is the roots of the words that distinguish it from the other options. A mention is a short part of one
+sentence that has the whole key; a partial mention has a large part of it that no other option shares.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ _DERIVED = (
 )  # fmt: skip
 _SUFFIXES = sorted({(s, 3) for s in _INFLECTED} | {(s, 4) for s in _DERIVED}, key=lambda pair: -len(pair[0]))
 _DOUBLED = re.compile(r"([bcdfgklmnprstvz])\1$")
-_WIDE = 2  # words of a sentence, per word of a key, that may stand between the words of the key
+_WIDE = 2  # per word of a key: other words of the sentence that may come between the words of the key
 
 
 class Mention(Struct, frozen=True):
-    """One place that names an option: `start` and `end` in the text, and how much of the option's key is there."""
+    """One place that names an option: `start` and `end` in the text, and how much of the option's key it has."""
 
     letter: str
     start: int
@@ -61,7 +61,7 @@ class Mention(Struct, frozen=True):
 
 
 class Key(Struct, frozen=True):
-    """What distinguishes one option: the roots of its telling words, in order, and its words as they stand."""
+    """The words that distinguish one option: their roots, in order, and the option's words unchanged."""
 
     roots: tuple[str, ...]
     words: tuple[str, ...]
@@ -95,15 +95,15 @@ def root(word: str) -> str:
 _UNITS = frozenset(map(root, ("second", "minute", "hour", "day", "week", "month", "year", "percent", "metre", "meter")))
 
 
-def _telling(words: list[str], shared: set[str]) -> list[str]:
-    telling = [w for w in words if w not in _GENERIC and root(w) not in shared]
-    if not telling or _NEGATORS.intersection(words) or any(_is_letter(w) for w in words):
-        return words  # "There is no sound", "Vitamin D": nothing of these can be left out
-    return telling
+def _distinctive(words: list[str], shared: set[str]) -> list[str]:
+    distinctive = [w for w in words if w not in _GENERIC and root(w) not in shared]
+    if not distinctive or _NEGATORS.intersection(words) or any(_is_letter(w) for w in words):
+        return words  # "There is no sound", "Vitamin D": all words matter
+    return distinctive
 
 
 def _words(text: str, lettered: bool) -> list[str]:
-    """The words of an option, without articles unless the options hold letters (`A - D - E`, `Vitamin A`)."""
+    """Return the words of an option, without articles unless the options have letters (`A - D - E`, `Vitamin A`)."""
     words: list[str] = TOKEN.findall(text)
     return words if lettered else [w for w in words if w not in _ARTICLES] or words
 
@@ -114,14 +114,14 @@ def _is_letter(word: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def keys_of(options: tuple[tuple[str, str], ...]) -> Mapping[str, Key]:
-    """Return letter → key of the options that have words; options with equal keys have none."""
+    """Return letter → key for the options with words. Options with equal keys, and options of letters, have no key."""
     lettered = any(_is_letter(w) and w != "a" for _, t in options for w in TOKEN.findall(t))
     split = {k: _words(t, lettered) for k, t in options if t.strip()}
     shared = set.intersection(*({root(w) for w in words} for words in split.values())) if len(split) > 1 else set()
     if any(not {root(w) for w in words} - shared for words in split.values()):
         shared = set()
-    roots = {k: tuple(root(w) for w in _telling(words, shared)) for k, words in split.items()}
-    found: dict[str, Key] = {}
+    roots = {k: tuple(root(w) for w in _distinctive(words, shared)) for k, words in split.items()}
+    keys: dict[str, Key] = {}
     for letter, own in roots.items():
         others = [r for k, r in roots.items() if k != letter]
         if own in others or all(map(_is_letter, own)):
@@ -133,12 +133,12 @@ def keys_of(options: tuple[tuple[str, str], ...]) -> Mapping[str, Key]:
             or sum(part.isdigit() for part in own) > 1
         )
         unshared = frozenset(own).difference(*others)
-        found[letter] = Key(own, tuple(split[letter]), ordered, unshared)
-    return found
+        keys[letter] = Key(own, tuple(split[letter]), ordered, unshared)
+    return keys
 
 
 def _pronoun(tokens: list[re.Match[str]], i: int) -> bool:
-    """Whether `one` stands for something else here: `the one`, `no one`, `one of`, `someone's one`."""
+    """Return whether `one` is a pronoun here and not a number: `the one`, `no one`, `one of`."""
     if tokens[i][0] not in ("one", "one's"):
         return False
     before = tokens[i - 1][0] if i else ""
@@ -151,12 +151,12 @@ def _pronoun(tokens: list[re.Match[str]], i: int) -> bool:
 
 
 def mentions(text: str, bounds: list[tuple[int, int]], keys: Mapping[str, Key]) -> list[Mention]:
-    """Return every mention of an option in the sentences with these bounds, in order; linear in the text."""
+    """Return every mention of an option in the sentences with these bounds, in order. Takes linear time."""
     by_root: dict[str, list[str]] = {}
     for letter, key in keys.items():
         for part in dict.fromkeys(key.roots):
             by_root.setdefault(part, []).append(letter)
-    found: list[Mention] = []
+    all_mentions: list[Mention] = []
     for low, high in bounds:
         tokens = list(TOKEN.finditer(text, low, high))
         roots = [root(t[0]) if not _pronoun(tokens, i) else "" for i, t in enumerate(tokens)]
@@ -173,8 +173,8 @@ def mentions(text: str, bounds: list[tuple[int, int]], keys: Mapping[str, Key]) 
             taken |= dict.fromkeys(places, 1)
             kept.append((letter, places, True))
         kept += [(k, p, False) for k, p in _partial(roots, by_root, keys, taken)]
-        found += [_mention(tokens, keys[k], k, p, is_whole) for k, p, is_whole in kept]
-    return sorted(found, key=lambda m: (m.start, m.end))
+        all_mentions += [_mention(tokens, keys[k], k, p, is_whole) for k, p, is_whole in kept]
+    return sorted(all_mentions, key=lambda m: (m.start, m.end))
 
 
 def _whole(

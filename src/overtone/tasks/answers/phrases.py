@@ -1,6 +1,6 @@
-"""The wordings by which a reply commits to a choice, refuses, or takes a choice back; the grammar behind `extract`.
+"""The phrases with which a reply commits to a choice, refuses, or takes a choice back; the grammar behind `extract`.
 
-Kept apart from the reading itself so that a new wording is one line here. All text is lower-case and NFKC by then.
+They are in a separate file so that a new phrase is one line here. All text is already in lower case and NFKC.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ _W = r"(?<![\wà-ÿ'])"  # a word starts here
 
 
 def _compile(*parts: str) -> re.Pattern[str]:
-    """One pattern of all, in order. Neighbours that start with a word share its test, which is most of the time."""
+    """Return one pattern for all parts, in order. Adjacent parts that start with a word share its test, for speed."""
     runs = [(at_word, [p.removeprefix(_W) for p in run]) for at_word, run in groupby(parts, lambda p: p.startswith(_W))]
     return re.compile("|".join((_W if w else "") + "(?:" + "|".join(f"(?:{p})" for p in run) + ")" for w, run in runs))
 
@@ -39,7 +39,7 @@ _OF = (
     r"sound|choice|fits?|matches|describes?)){0,4})?"
 )
 
-# Each head ends where the choice is expected to be read: declared final, called the answer, or leaned towards.
+# Each pattern ends where the choice is expected: declared final, called the answer, or leaned towards.
 FINAL = _compile(
     rf"{_W}final\s+(?:{_NOUN}\b)?(?:\s+(?:choice|option|letter))?{_LINK}",
     r"最终(?:的)?(?:答案|选择|选项)\s*(?:是|为|应该是|:)*",
@@ -103,7 +103,7 @@ NOUN_BEFORE_LETTER = re.compile(
     r"buchstabe|l'option|la lettre|lettre|letra|opção|opzione|réponse|respuesta|选项|選択肢|記号|"
     r"(?:the\s+)?(?:correct|right|best)\s+(?:answer|option|choice)\s*:?)\s*[:#]?\s*"
 )
-# Nouns that are named by a letter of their own: the letter behind one is not an option's.
+# Nouns that have a letter as their name: the letter after one does not name an option.
 NAMED_BY_LETTER = re.compile(
     r"\b(?:an?|return|grade of|speaker|person|vitamin|plan|section|grade|note|chord|key|level|class|group|channel|"
     r"track|room|gate|platform|type|mr|mrs|dr|team|row|block|building|exit|terminal|figure|part|appendix|clip|sample|"
@@ -111,7 +111,7 @@ NAMED_BY_LETTER = re.compile(
 )
 NAMED_BY_LETTER_AFTER = re.compile(r"\s*[-–]?\s*(?:major|minor|flat|sharp|level|side)\b")
 
-# What follows a letter when the letter is the subject: "B is correct", "B fits best", "B选项正确".
+# The words after a letter that is the subject: "B is correct", "B fits best", "B选项正确".
 _GOOD = (
     r"(?:correct|right|answer|best|choice|option|accurate|appropriate|likely|suitable|fitting|closest|true|fit|match|"
     r"one|winner|pick|better|stronger|convincing)\b"
@@ -164,11 +164,11 @@ CLAUSE_EDGE = re.compile(
     r"mais|pero|sondern)\b|但|所以|而"
 )
 SENTENCE_EDGE = re.compile(r"[!?;。！？…\n]+[\"')\]]*|\.+[\"')\]]*(?=\s|$)")
-# What stands before a full stop that does not end a sentence: an abbreviation, or the letter that opens a menu's line.
+# The text before a full stop that does not end a sentence: an abbreviation, or the letter of a menu's line.
 NOT_AN_END = re.compile(
     r"(?:(?<![\w.])(?:e\.g|i\.e|vs|mr|mrs|ms|dr|cf|approx|resp|z\.b|d\.h)|(?:^|[\n.!?;]\s*)[(\[\"']?[a-h])$"
 )
-# In the words reader a clause also ends at brackets and dashes, and where a new subject follows "and".
+# For the reader of option words, a clause also ends at brackets and dashes, and before a new subject after "and".
 CLAUSE_END = re.compile(
     r"[,、，();:–—→]|\s-+\s|=>|\b(?:but|so|however|although|though|while|because|since|therefore|thus|hence|yet|"
     r"overall|whereas|then|which|and(?=\s+(?:it|it's|he|he's|she|she's|they|there|this|that|not|so|yet)\b))\b"
@@ -178,7 +178,7 @@ TURN = re.compile(
     r"jedoch|mais|cependant|pero|sin embargo)\b|但|しかし|でも"
 )
 MARKED_NO = re.compile(r"\s*[)\]]?\s*[:=|–(\[-]+\s*(?:(?:no|false|absent|not)\b|[✗✘❌])|\s*[✗✘❌]")
-CONCLUDING = re.compile(r"\b(?:so|therefore|thus|hence|overall)\W*$")  # what a concluding clause begins with
+CONCLUDING = re.compile(r"\b(?:so|therefore|thus|hence|overall)\W*$")  # the start of a concluding clause
 HYPOTHETICAL = re.compile(
     r"(?:\s+[\w'-]+){0,4}?\s+would\s+(?!(?:\w+ly |most |best )*(?:be|fit|suit|work|help|match|make|serve|describe|do|"
     r"let|give|ease|soothe|calm|comfort|cheer|lift|keep)\b)"
@@ -190,7 +190,7 @@ CONCEDED_AFTER = re.compile(
     r"the runner-up)\b"
 )
 BESIDES = re.compile(r"\b(?:rather than|instead of|not|as opposed to|and not|more than|over)\b.*", re.S)
-# The mention is what the clause says of its subject: "it is", "sounds like", "I would call this", "points to".
+# The text before a mention that the clause states about its subject: "it is", "sounds like", "I would call this".
 COMPLEMENT = re.compile(
     r"(?:\b(?:is|are|was|were|be|been|it's|that's|there's|he's|she's|they're|sounds?|sounded|seems?|seemed|appears?|"
     r"appeared|hear|heard|say|call(?: (?:this|it|that))?|as|hence|to|like|towards?|indicates?|suggests?|shows?|"
@@ -237,7 +237,7 @@ CORRECTION = re.compile(
     r"replay\w*|let me correct|rethink\w*|no,|nope,|hold on|on reflection|re-?listen\w*|strike that|not [a-j],? but|"
     r"correct that|eigentlich|doch|en fait|plutôt|en realidad|mejor dicho)|不对|更正|等等|其实|いや|やっぱり|訂正"
 )
-# Taking back without saying what instead: a choice that stands before one of these no longer stands.
+# A choice before one of these is taken back, without another choice.
 RETRACTION = re.compile(
     r"(?<![\w'])(?:wait|hold on|scratch that|strike that|let me re-?\w+|on second thoughts?|i take that back|"
     r"i made a mistake|my mistake|correction)\b|等等|不对"
@@ -290,7 +290,7 @@ YES = ("yes", "yeah", "yep", "yup", "ja", "oui", "sí", "si", "sim", "да", "�
 YES_CJK = ("是", "对", "有", "はい", "ええ")
 NO_CJK = ("不", "否", "没有", "いいえ")
 
-# Words that may follow a bare "A" when it is a letter and not the article.
+# Words that may follow a bare "A" if it is a letter and not the article.
 AFTER_LETTER = frozenset(
     """is was because since as and or but based due which that i with for given from in if it's it fits matches
     describes seems would must should looks sounds ist weil und oder est et ou es porque y por although than where
@@ -298,14 +298,13 @@ AFTER_LETTER = frozenset(
     """.split()  # noqa: SIM905
 )
 
-# Words that say no more than "what I heard is …"; and the marks of a sentence about what was heard, or of talk.
-# These name no option, whatever words the options have.
+# Idioms that do not name an option, even if an option has the same words.
 IDIOM = re.compile(
     r"\b(?:(?:good|great|interesting|tricky|tough|excellent) question|(?:happy|glad|sad|surprised|afraid) to (?:say|"
     r"help|hear|assist|report|see|answer))\b"
 )
 IMPERATIVE = re.compile(r"\W*(?:stay|keep|remain|try|be|get|take|go|tell|call|don't)\b")
-# Sentences about the answering and not about what was heard: thanks, offers, announcements, reservations.
+# Sentences about answering and not about the recording: thanks, offers, announcements, reservations.
 COURTESY = re.compile(
     r"\W*(?:(?:please|so|and|but|ok|okay|sure|well|certainly|of course|alright|hmm|though)\b\W*)*(?:let me (?:know|"
     r"think|see|explain|listen|analy[sz]e|break|take|go through|walk)|feel free|don't hesitate|do not hesitate|"
@@ -319,6 +318,7 @@ COURTESY = re.compile(
     r" have)? (?:now |just |carefully )?listened\b|i (?:might|may|could) be (?:wrong|mistaken)|"
     r"as an ai\b[^.!?]*\b(?:sure|certain)|(?:good|great|interesting) question|here(?:'s| is) my)(?!\w)"
 )
+# Words that only frame an answer: "what I heard is …".
 FRAME = frozenset(
     """it it's its is are be was of to in i'd i i'm say said think believe guess hear heard can sound sounds
     sounding like speaker speaker's speakers voice tone person seems seem appears there there's would answer
@@ -339,6 +339,7 @@ JUDGED = re.compile(
     r"not (?:\w+ )?(?:present|heard|likely|correct|right|audible|plausible)|doesn't|fits|matches|present|absent|✅|✓|"
     r"✔|❌|✗|✘)(?!\w)"
 )
+# Words of a sentence about the recording, and of talk with the speaker.
 ABOUT = re.compile(
     r"\b(?:speaker|speakers|voice|voices|tone|sounds|sounded|audio|clip|recording|background|emotions?|emotional|mood|"
     r"pace|pitch|intonation|utterance|speech|narrator|caller|delivery|prosody|speaking|talking|accent|scene|setting|"

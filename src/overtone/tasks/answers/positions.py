@@ -1,7 +1,7 @@
-"""A reply made plain, and what can be read at a place in it: a letter, a list of letters, an option's own words.
+"""A cleaned reply, and readers for one place in it: a letter, a list of letters, an option's words.
 
-The hand tools of `extract`: cleaning, telling the letter A from the article, and seeing whether the words around a
-claim take it back.
+`extract` uses these tools to clean a reply, to distinguish the letter A from the article, and to check whether the
+words around a claim take it back.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from overtone.tasks.answers import phrases as say
 # ---------------------------------------------------------------- cleaning
 
 _THINK = re.compile(r"[<◁\[](/?)(?:think|thinking|thought|reasoning|reflection)[>▷\]]")
-_HEAD, _TAIL = 2_000, 6_000  # characters of a long reply that are read: a choice stands at its start or its end
+_HEAD, _TAIL = 2_000, 6_000  # characters of a long reply that are read: the choice is at its start or its end
 _LATEX = re.compile(r"\\(?:text|mathrm|textbf|mathbf|textit|mathit|operatorname|bf|rm)\s*\{([^{}]*)\}")
 _DECLARED = re.compile(
     r"\\?\bboxed\s*\{([^{}]*)\}|<\s*(?:final_?)?(?:answer|choice|option|conclusion|response|output|result|letter|"
@@ -51,7 +51,8 @@ _MARKS = str.maketrans(
 
 
 def clean(text: str, declared: bool = True) -> str:
-    """Lower-case, NFKC, without thinking and mark-up; `declared` answers (boxed, tagged, JSON) plain."""
+    """Return a reply in lower case and NFKC, without thinking and mark-up. `declared` also unwraps answers in a box,
+    in tags or in JSON."""
     text = unicodedata.normalize("NFKC", text.translate(_MARKS)).translate(_MARKS).lower()
     text = _BLANK_LINES.sub("\n\n", _SPACES.sub(" ", _without_thinking(text)))
     if len(text) > _HEAD + _TAIL:
@@ -71,14 +72,14 @@ def clean(text: str, declared: bool = True) -> str:
 
 
 def _without_tokens(text: str) -> str:
-    """Without the model's control tokens and its role; what follows the end of its turn is not its answer."""
+    """Remove the model's control tokens and role, and the text after the end of its turn."""
     text = _TOKENS_HEAD.sub("", text, count=1)
     end = _TOKENS_END.search(text)
     return _TOKENS.sub(" ", text[: end.start()] if end else text)
 
 
 def unfinished_thought(text: str) -> bool:
-    """Whether the reply ends inside its thinking: then only what it calls its answer is one."""
+    """Return whether the reply ends inside its thinking; then only a claim called the answer counts."""
     tags = list(_THINK.finditer(text.lower()))
     return bool(tags) and not tags[-1][1]
 
@@ -88,9 +89,9 @@ _MENU_LINE = re.compile(r"\s*[(\[]?([a-h])[)\].:]\s*(\S[^\n]*)(?:\n|$)")
 
 
 def own_question(text: str, options: Sequence[Option]) -> tuple[str, str]:
-    """What stands before a further question, and what follows: "" nothing, "next" a question, "foreign" a strange menu.
+    """Return the text before a further question, and what follows it: "next" (a question), "foreign" (a menu) or "".
 
-    Small models go on with questions and menus of their own making; an answer to those is none to ours.
+    Small models continue with invented questions and menus. An answer to those is not an answer to ours.
     """
     for m in _QUESTION_LINE.finditer(text):
         stop = text.find("\n", m.end())
@@ -134,8 +135,8 @@ _HEARD_ALONE = re.compile(
 
 
 def with_letters(text: str, options: Sequence[Option], *, heard: bool = False) -> str:
-    """Name options by letter where the reply names them by their place (`the last option`) or, as a recogniser writes
-    a spoken letter, by its sound (`option see`). With `heard`, a letter's sound also stands on its own (`Bee.`)."""
+    """Replace other names of options by letters: their position (`the last option`), or the sound of a letter as a
+    recogniser writes it (`option see`). With `heard`, the sound of a letter may also be on its own (`Bee.`)."""
     own = frozenset(word for o in options for word in words_of(o.text).split())
     text = _HEARD_LETTER.sub(lambda m: m[0] if m[2] in own else m[1] + _HEARD[m[2]], text)
     if heard:
@@ -149,7 +150,7 @@ def with_letters(text: str, options: Sequence[Option], *, heard: bool = False) -
         place = int(word) - 1 if word.isdigit() else place
         if word in own or str(place + 1) in own or not 0 <= place < len(options):
             return m[0]
-        if not m[2]:  # "the third one" is an option only where nothing else is said of it
+        if not m[2]:  # "the third one" is an option only if the sentence says nothing else about it
             low, high = bounds.around(m.start(), m.end())
             others = words_of(text[low : m.start()] + " " + text[m.end() : high]).split()
             if any(w not in say.FRAME and w not in say.PICKING for w in others):
@@ -161,7 +162,7 @@ def with_letters(text: str, options: Sequence[Option], *, heard: bool = False) -
 
 
 def without_speech(text: str, options: Sequence[Option]) -> str:
-    """Without what the speaker is quoted as saying, unless the quotation is an option's own text."""
+    """Remove quotations of the speaker, except those of an option's text."""
     own = [t for t in (words_of(o.text) for o in options) if len(t.split()) > 2]
 
     def unquoted(m: re.Match[str]) -> str:
@@ -172,14 +173,14 @@ def without_speech(text: str, options: Sequence[Option]) -> str:
 
 
 def quoted_in_part(words: str, texts: Sequence[str]) -> str | None:
-    """The one text of which a quotation is a good part: `the one that begins "I can hear how upset you are"`."""
+    """Return the only text that has a quotation in it: `the one that begins "I can hear how upset you are"`."""
     hits = [t for t in texts if words in t] if len(words.split()) > 2 else []
     return hits[0] if len(hits) == 1 and len(set(texts)) == len(texts) else None
 
 
 def without_courtesy(text: str, options: Sequence[Option]) -> str:
-    """Without polite sentences and those about the answering: an offer of help is not a condition, and a wish or a
-    reservation is not an answer. A reply of nothing else stays as it is."""
+    """Remove polite sentences and sentences about answering, which must not count as conditions or answers. A reply
+    with no other sentence is returned unchanged."""
     own = [words_of(o.text) for o in options]
     kept: list[str] = []
     for low, high in Sentences(text).bounds:
@@ -194,7 +195,7 @@ _TURN = re.compile(r"(?:^|(?<=[\n.!?])\s*)(?:speaker |person )?([a-d])\s*:\s+(?=
 
 
 def without_dialogue(text: str, options: Sequence[Option]) -> str:
-    """Without the turns of a transcript (`A: Hello! B: Hi.`), whose letters are speakers and not options."""
+    """Remove the turns of a transcript (`A: Hello! B: Hi.`), whose letters are speakers and not options."""
     turns = list(_TURN.finditer(text))
     if len(turns) < 2 or [t[1] for t in turns[:2]] != ["a", "b"]:
         return text
@@ -209,7 +210,7 @@ def without_dialogue(text: str, options: Sequence[Option]) -> str:
 
 
 def _without_thinking(text: str) -> str:
-    """What stands outside the thinking, or all of it where nothing does: better that than nothing."""
+    """Return the text outside the thinking, or all of the text if there is nothing outside."""
     tags = list(_THINK.finditer(text))
     opened = next((t.start() for t in tags if not t[1]), len(text))
     closed = max((t.end() for t in tags if t[1]), default=len(text))
@@ -221,13 +222,13 @@ _ACCENTS = str.maketrans({c: unicodedata.normalize("NFD", c)[0] for c in map(chr
 
 
 def fold(text: str) -> str:
-    """Lower-case Latin without its accents, character for character."""
+    """Remove the accents of lower-case Latin letters; the length stays the same."""
     return text if text.isascii() else text.translate(_ACCENTS)
 
 
 @lru_cache(maxsize=8192)
 def words_of(text: str) -> str:
-    """Text as bare words with one space around each; the form in which option texts are compared."""
+    """Return a text as bare words with one space around each, the form in which option texts are compared."""
     text = fold(unicodedata.normalize("NFKC", text).lower().translate(_MARKS))
     text = re.sub(r"[^\w\s']|_", " ", text)
     return " " + " ".join(w.strip("'") for w in text.split() if w not in ("a", "an", "the")) + " "
@@ -235,7 +236,7 @@ def words_of(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def body_of(words: str) -> str:
-    """A pattern for an option's words in running text, whatever stands between them."""
+    """Return a pattern for an option's words in running text, with any punctuation between them."""
     return r"(?:(?:a|an|the)\s+)?" + r"\W+(?:(?:a|an|the)\W+)?".join(re.escape(w) for w in words.split())
 
 
@@ -248,12 +249,10 @@ def is_cjk(text: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _menu(options: tuple[Option, ...]) -> tuple[dict[str, str], tuple[tuple[str, str], ...], frozenset[str]]:
-    """Letter → words, letter → text as it stands, and all that may be a letter."""
+    """Return letter → words, the pairs of letter and unchanged text, and everything that may be a letter."""
     words = {o.letter.lower(): words_of(o.text) for o in options}
     if any(re.search(r"(?<![\w'])[b-h](?![\w'])", o.text.lower()) and len(o.text) > 1 for o in options):
-        words = {
-            o.letter.lower(): f" {' '.join(o.text.lower().split())} " for o in options
-        }  # "A minor": not an article
+        words = {o.letter.lower(): f" {' '.join(o.text.lower().split())} " for o in options}  # "A minor": no article
     texts = tuple(
         (o.letter.lower(), fold(unicodedata.normalize("NFKC", o.text).translate(_MARKS).lower())) for o in options
     )
@@ -281,14 +280,14 @@ _FIRST, _LAST = 40, 120
 
 
 def few(places: Iterable[_T]) -> list[_T]:
-    """The first and the last of very many places: a reply that repeats itself a thousand times is read in the time of
-    one that does so a hundred times, with the same result."""
+    """Return the first and the last of very many places: the answer to a reply that repeats itself a thousand times is
+    the same, and takes no longer than for a hundred times."""
     listed = list(places)
     return listed if len(listed) <= _FIRST + _LAST else listed[:_FIRST] + listed[-_LAST:]
 
 
 class Sentences:
-    """The sentences of a text. The full stop of an abbreviation or of a menu's letter (`B. Joy`) ends none."""
+    """The sentences of a text. The full stop of an abbreviation or of a menu's letter (`B. Joy`) does not end one."""
 
     def __init__(self, text: str) -> None:
         ends = [
@@ -301,14 +300,14 @@ class Sentences:
         self._starts = [low for low, _ in self.bounds]
 
     def around(self, start: int, end: int) -> tuple[int, int]:
-        """The bounds of what stands in the same sentence as a place, at most a few hundred characters on each side."""
+        """Return the bounds of the sentence around a place, at most a few hundred characters on each side."""
         low = self.bounds[max(bisect_right(self._starts, start) - 1, 0)][0]
         high = self.bounds[max(bisect_right(self._starts, max(start, end - 1)) - 1, 0)][1]
         return max(low, start - _NEAR), max(end, min(high, end + _NEAR))
 
 
 class Reader:
-    """A cleaned reply with its options: finds letters and option texts at places, and knows what surrounds them."""
+    """A cleaned reply with its options: reads letters and option texts at a place, and the words around it."""
 
     def __init__(self, text: str, options: Sequence[Option]) -> None:
         self.text = text
@@ -316,7 +315,7 @@ class Reader:
         self.options, self.texts, self.known = _menu(tuple(options))  # shared between replies: read, never written
 
     def letter_at(self, at: int) -> tuple[str, int] | None:
-        """The letter that stands here as a letter (not as an article or part of a word), and where it ends."""
+        """Return the letter at this place and where it ends; None for an article or a part of a word."""
         m = _TOKEN.match(self.text, at)
         if m is None or m[2] not in self.known or (at and not m[1] and _WORD_CHAR.match(self.text, at - 1)):
             return None
@@ -330,21 +329,21 @@ class Reader:
         return m[2], m.end()
 
     def letters_at(self, at: int) -> tuple[tuple[str, ...], int] | None:
-        """All letters of a list such as `A or C`, `B/D`, `A, B and C` that starts here."""
+        """Return all letters of a list at this place, such as `A or C`, `B/D`, `A, B and C`, and where it ends."""
         first = self.letter_at(at)
         if first is None:
             return None
-        found, end = [first[0]], first[1]
+        letters, end = [first[0]], first[1]
         while join := _JOIN.match(self.text, end):
             more = self.letter_at(join.end())
             if more is None or say.NEGATED_AFTER.match(self.text, more[1]):
                 break
-            found.append(more[0])
+            letters.append(more[0])
             end = more[1]
-        return tuple(dict.fromkeys(found)), end
+        return tuple(dict.fromkeys(letters)), end
 
     def option_at(self, at: int) -> str | None:
-        """The option whose whole text starts here (the longest, when one begins with another)."""
+        """Return the option whose whole text starts here (the longest, if one begins with another)."""
         rest = words_of(self.text[at : at + 400])
         hits = [
             k
@@ -354,18 +353,18 @@ class Reader:
         return max(hits, key=lambda k: len(self.options[k])) if hits else None
 
     def option_before(self, at: int) -> str | None:
-        """The option whose whole text ends here."""
+        """Return the option whose whole text ends here."""
         line = words_of(self.text[max(0, at - 400) : at])
         hits = [k for k, t in self.options.items() if t.strip() and line.endswith(t)]
         return max(hits, key=lambda k: len(self.options[k])) if hits else None
 
     def sentence(self, start: int, end: int) -> tuple[str, str]:
-        """What stands in the same sentence before and after a place."""
+        """Return the text of the same sentence before and after a place."""
         low, high = self.sentences.around(start, end)
         return self.text[low:start], self.text[end:high]
 
     def disowned(self, start: int, end: int) -> bool:
-        """Whether the words around take the claim back: negated, conditional, a question, somebody else's."""
+        """Return whether the words around take the claim back: a negation, condition, question or another's opinion."""
         before, after = self.sentence(start, end)
         edges = [m.end() for m in say.CLAUSE_EDGE.finditer(before)]
         low = len(before) if say.CLAUSE_EDGE.match(self.text, start) else edges[-1] if edges else 0
@@ -378,7 +377,7 @@ class Reader:
 
 
 def is_void(before: str, after: str, claim: str = "") -> bool:
-    """Whether what stands between `before` and `after` is a condition, a concession or a first impression."""
+    """Return whether the text between `before` and `after` is a condition, a concession or a first impression."""
     turns = [m.end() for m in say.TURN.finditer(before)]
     own = say.CONCEDED.sub("", before[turns[-1] if turns else 0 :])
     if (

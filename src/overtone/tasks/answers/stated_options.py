@@ -1,8 +1,8 @@
-"""Which option a reply states in the option's own words, when it names no letter.
+"""Read the option that a reply states by the option's words, without a letter.
 
-Every mention of an option is weighed by the words around it: it is denied, it is no claim of the reply (quoted, asked,
-conditional, a first impression, somebody's words), or it is asserted more or less plainly. The last plain assertion
-counts where the reply corrects itself or concludes; otherwise two different assertions are no choice.
+Every mention of an option is weighed by the words around it: it is denied, it is not a claim of the reply (quoted,
+asked, conditional, a first impression, the speaker's words), or it is asserted more or less clearly. If the reply
+corrects itself or concludes, its last clear assertion counts; otherwise two different assertions are not a choice.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ _LIST = re.compile(
     r"(?:[\s,]*|[.;…?!]+\s*(?=or\b))(?:or|nor|and|and/or|/|&)?\s*(?:even\s+)?(?:an?\s+|the\s+|any\s+|of\s+|no\s+|not\s+)*"
 )
 _AND_MORE = re.compile(r"\s+(?:and|or)\s+(?:\w+\s+)?\w+\W*(?:$|[.;\n])")
-_MASK = "ŋ"  # a letter that is not an option's
-_LONG = 4  # from this many words on, an option's text is not said by chance
-_SHORT = 25  # words; in a reply of at most this many, an option's word is hardly there by chance
-_SHORT_CLAIM = 20  # words; what a longer sentence says of the option's word is not plain
+_MASK = "ŋ"  # replaces a letter that does not name an option
+_LONG = 4  # words; a reply does not contain an option's text of this length by chance
+_SHORT = 25  # words; a reply up to this length hardly contains an option's word by chance
+_SHORT_CLAIM = 20  # words; a longer sentence does not clearly assert an option
 
 DENIED, VOID, WEAK, ABOUT, PLAIN, ALONE = range(-1, 5)
 
 
 class _Text:
-    """A reply with its sentences and clauses, for looking around a mention."""
+    """A reply with its sentences and clauses, to look at the words around a mention."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -52,13 +52,13 @@ class _Text:
         self._edge_starts, self._edge_ends = [e[0] for e in edges], [e[1] for e in edges]
 
     def rest_is_talk(self, words: str) -> bool:
-        """Whether the text without these words is talk with the speaker."""
+        """Return whether the text without these words is talk with the speaker."""
         if words not in self._rest_is_talk:
             self._rest_is_talk[words] = _to_the_speaker(_finder(words).sub("_", self.text))
         return self._rest_is_talk[words]
 
     def clause(self, m: Mention) -> tuple[int, int]:
-        """The bounds of the clause around a mention, inside its sentence."""
+        """Return the bounds of the clause around a mention, inside its sentence."""
         low, high = self.sentences.around(m.start, m.end)
         before = bisect_right(self._edge_ends, m.start) - 1
         after = bisect_right(self._edge_starts, m.end - 1)
@@ -84,7 +84,7 @@ def _requoted(words: str, texts: list[str]) -> str:
 
 
 def _unquoted(text: str, options: dict[str, str]) -> str:
-    """The text with quoted speech blanked out; an option's own text in quotes stays."""
+    """Return the text with quoted speech blanked out, except quotations of an option's text."""
 
     def blank(m: re.Match[str]) -> str:
         words = words_of(m[0])
@@ -97,7 +97,7 @@ def _unquoted(text: str, options: dict[str, str]) -> str:
 
 
 def _all_mentions(r: Reader, text: _Text) -> list[Mention]:
-    """Every mention of an option; a long option's whole text may run over several sentences."""
+    """Return every mention of an option. The whole text of a long option may extend over several sentences."""
     long: list[Mention] = []
     for letter, words in sorted(r.options.items(), key=lambda kv: -len(kv[1])):
         if len(words.split()) >= _LONG:
@@ -122,7 +122,7 @@ def _denied(text: _Text, m: Mention, previous: Mention | None, was_denied: bool)
 
 
 def _weight(text: _Text, m: Mention, r: Reader) -> int:
-    """How plainly the words around a mention make it the answer; VOID where they make it none."""
+    """Return how clearly the words around a mention assert it as the answer, VOID if they do not."""
     whole = text.text
     low, high = text.sentences.around(m.start, m.end)
     clause_low, clause_high = text.clause(m)
@@ -180,12 +180,12 @@ def _leftover(text: str) -> list[str]:
 
 
 def _to_the_speaker(text: str) -> bool:
-    """Whether this is talk with the speaker and not an answer to the question."""
+    """Return whether this is talk with the speaker and not an answer to the question."""
     return bool(say.TALK.search(say.NOT_TALK.sub(" ", text))) and not say.ABOUT.search(text)
 
 
 def _yes_or_no(r: Reader, text: str) -> tuple[str | None, str] | None:
-    """The reading of a reply where every option is a yes or a no; None where the reply says neither."""
+    """Return (letter, rule) if every option is a yes or a no; None for other options or a reply that says neither."""
     polar = {k: t.split()[0] for k, t in r.options.items() if t.strip() and t.split()[0] in ("yes", "no")}
     if set(polar.values()) != {"yes", "no"} or len(polar) != len(r.options):
         return None
@@ -229,7 +229,7 @@ def _yes_or_no(r: Reader, text: str) -> tuple[str | None, str] | None:
 
 
 def names_another(r: Reader, letter: str, at: int) -> bool:
-    """Whether the words at this place, up to the end of the sentence or bracket, are no more than another option's."""
+    """Return whether the words here, up to the end of the sentence or bracket, only name another option."""
     part = re.split(r"[.;\n)\]]", r.text[at : at + 200], maxsplit=1)[0]
     text = _Text(fold(part))
     weighed = _weighed(r, text)
@@ -242,7 +242,7 @@ def _runs(words: str) -> set[tuple[str, ...]]:
 
 
 def _borrows(text: str, letter: str, stated: list[Mention], options: dict[str, str]) -> bool:
-    """Whether, beside the option it states, the reply uses three words in a row of another one."""
+    """Return whether the reply, apart from the option it states, has three words in a row of another option."""
     parts, last = [], 0
     for m in stated:
         parts.append(text[last : m.start])
@@ -252,10 +252,10 @@ def _borrows(text: str, letter: str, stated: list[Mention], options: dict[str, s
 
 
 def _in_part(body: str, options: dict[str, str]) -> str | None:
-    """The option of which the whole reply is a good part: its beginning, its telling words, or it with a slip."""
+    """Return the option that the whole reply gives in part: its beginning, its distinctive words, or with a typo."""
     words = body.split()
     shared = set.intersection(*(set(t.split()) for t in options.values())) | say.FRAME
-    telling = {k: [w for w in t.split() if w not in shared] for k, t in options.items()}
+    distinctive = {k: [w for w in t.split() if w not in shared] for k, t in options.items()}
     said = [w for w in words if w not in say.FRAME]
     if not said:
         return None
@@ -266,40 +266,40 @@ def _in_part(body: str, options: dict[str, str]) -> str | None:
     first, last = words.index(said[0]), len(words) - words[::-1].index(said[-1])
     inside = [k for k, t in options.items() if f" {' '.join(words[first:last])} " in t]
     if inside:
-        return inside[0] if len(inside) == 1 and 3 * len(said) >= len(telling[inside[0]]) else None
-    near = {k: " ".join(t) for k, t in telling.items() if len(" ".join(t)) > _LONG}
-    letters = [w for w in said if len(w) == 1]  # C minor is not a slip of D minor
+        return inside[0] if len(inside) == 1 and 3 * len(said) >= len(distinctive[inside[0]]) else None
+    near = {k: " ".join(t) for k, t in distinctive.items() if len(" ".join(t)) > _LONG}
+    letters = [w for w in said if len(w) == 1]  # C minor is not a typo of D minor
     near = {k: t for k, t in near.items() if [w for w in t.split() if len(w) == 1] == letters}
     hits = [k for k, t in near.items() if OSA.distance(" ".join(said), t, score_cutoff=1) <= 1]
     return hits[0] if len(hits) == 1 else None
 
 
 def _weighed(r: Reader, text: _Text) -> list[tuple[Mention, int]]:
-    found: list[tuple[Mention, int]] = []
+    weighed: list[tuple[Mention, int]] = []
     previous, was_denied = None, False
     for m in _all_mentions(r, text):
         was_denied = _denied(text, m, previous, was_denied)
         previous = m
-        found.append((m, DENIED if was_denied else _weight(text, m, r)))
-    for i, (m, weight) in enumerate(found):
+        weighed.append((m, DENIED if was_denied else _weight(text, m, r)))
+    for i, (m, weight) in enumerate(weighed):
         if weight < WEAK:
             continue
-        after = found[i + 1] if i + 1 < len(found) else None
+        after = weighed[i + 1] if i + 1 < len(weighed) else None
         if after and after[1] >= WEAK and _LIST.fullmatch(text.text, m.end, after[0].start):
             both = max(weight, after[1])  # "a mix of anger and sadness"
-            found[i : i + 2] = [(m, both), (after[0], both)]
+            weighed[i : i + 2] = [(m, both), (after[0], both)]
         elif (
             m.roots == 1
             and len(r.options) > 2
             and (more := _AND_MORE.match(text.text, m.end))
             and (not after or after[0].start > more.end())
         ):
-            found[i] = (m, VOID)  # "happy and tired": which?
-    return found
+            weighed[i] = (m, VOID)  # "happy and tired": it is open which of the two
+    return weighed
 
 
 def _chosen(text: str, claims: list[tuple[Mention, int]]) -> Mention | None:
-    """The claim that stands among several different ones."""
+    """Return the claim that counts among several different ones, or None."""
     last, weight = claims[-1]
     others = [(m, w) for m, w in claims if m.letter != last.letter]
     end = max(m.end for m, _ in others)
@@ -318,19 +318,19 @@ def _chosen(text: str, claims: list[tuple[Mention, int]]) -> Mention | None:
     return None
 
 
-def _told(text: _Text, claim: Mention, weighed: list[tuple[Mention, int]]) -> bool:
-    """Whether a sentence that claims little names other options too: "The waiter asks the customer about the chef"."""
+def _is_retelling(text: _Text, claim: Mention, weighed: list[tuple[Mention, int]]) -> bool:
+    """Return whether the sentence of a weak claim names other options too: "The waiter asks the customer about it"."""
     low, high = text.sentences.around(claim.start, claim.end)
     return any(w == VOID and m.whole and m.letter != claim.letter and low <= m.start < high for m, w in weighed)
 
 
 def _solid(text: str, m: Mention) -> bool:
-    """Whether a mention is more than a word of every sentence (`he`, `it`): the option `he` is named in quotes."""
+    """Return whether a mention is more than a common word (`he`, `it`), which names an option only in quotes."""
     return bool(_leftover(text[m.start : m.end])) or (m.start > 0 and text[m.start - 1] in "\"'")
 
 
 def stated(r: Reader) -> tuple[str | None, str]:
-    """The one option whose text the reply states: (letter, rule), or (None, rule) where it states several."""
+    """Return (letter, rule) for the only option whose text the reply states; (None, rule) if it states several."""
     whole = words_of(r.text)
     if equal := [k for k, t in r.options.items() if t == whole and t.strip()]:
         return (equal[0], "whole reply") if len(equal) == 1 else (None, "")
@@ -352,7 +352,7 @@ def stated(r: Reader) -> tuple[str | None, str]:
         short = _SHORT if any(m.exact for m, _ in claims) else _SHORT // 2
         least = WEAK if count <= short and not text.is_talk else ABOUT
         first = claims[0][0]
-        if best == WEAK and _told(text, first, weighed):
+        if best == WEAK and _is_retelling(text, first, weighed):
             return None, ""
         if best >= least and (first.whole or best > WEAK):
             if _borrows(text.text, first.letter, [m for m, w in weighed if w != VOID], r.options):
@@ -369,8 +369,8 @@ def stated(r: Reader) -> tuple[str | None, str]:
 
 
 def without_own_letters(r: Reader) -> tuple[str, bool]:
-    """The text with the letters inside an option's own words (`C major`, `Vitamin D`) masked, and whether such a letter
-    could as well be the choice of a letter (option C is `major`, option B `C major`)."""
+    """Mask the letters in an option's words (`C major`, `Vitamin D`). Return the text, and whether such a letter could
+    also be a choice (option C is `major`, option B is `C major`)."""
     text, either = r.text, False
     for letter, words in r.texts:
         tokens = TOKEN.findall(words)
@@ -386,7 +386,7 @@ def without_own_letters(r: Reader) -> tuple[str, bool]:
 
 
 def states_another(r: Reader, letter: str) -> bool:
-    """Whether the reply, which names this letter, plainly states the text of another option and not of this one."""
+    """Return whether a reply that names this letter clearly states the text of another option and not of this one."""
     text = _Text(_unquoted(fold(r.text), r.options))
     if polar := _yes_or_no(r, text.text):
         return polar[0] not in (None, letter)

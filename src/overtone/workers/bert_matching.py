@@ -1,8 +1,8 @@
-"""BERTScore with any encoder of the Hugging Face library, run in the measuring environment: pairs in, matches out.
+"""BERTScore with any encoder from the Hugging Face library, run in the measuring environment: pairs in, matches out.
 
-Options: `model` (a folder or a hub id) and `layer`. A call holds `pairs` of reply and reference; its answer holds for
-each [precision, recall, F1, tokens of the reply, tokens of the reference], raw, as the bert_score library computes them
-for one pair at a time: no IDF, markers may be matched but have no weight.
+The options are `model` (a folder or a hub id) and `layer`. A call has `pairs` of reply and reference; the answer has
+for each pair [precision, recall, F1, tokens of the reply, tokens of the reference], not rescaled, as the bert_score
+library computes them for one pair at a time: no IDF, and markers may be matched but have no weight.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 else:
     import protocol
 
-BATCH_TOKENS = 8192  # in one pass, padding included
+BATCH_TOKENS = 8192  # tokens in one pass, including padding
 WEIGHTS = ("*.safetensors", "pytorch_model*.bin", "tokenizer*", "vocab*", "merges.txt", "config.json")
 
 
 class BertScore:
-    """A loaded encoder as the wire calls it."""
+    """A loaded encoder that answers calls."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         name, self.layer = str(options["model"]), int(options["layer"])
@@ -37,7 +37,7 @@ class BertScore:
         self.tokenizer = AutoTokenizer.from_pretrained(name, **prefix)
         layers = int(getattr(config, "num_hidden_layers", 0))
         if not 0 <= self.layer <= layers:
-            raise ValueError(f"{name} has {layers} layers; layer={self.layer} is none of them")
+            raise ValueError(f"{name} has {layers} layers; layer={self.layer} is not one of them")
         places = int(getattr(config, "max_position_embeddings", 512)) - 2 * ("roberta" in config.model_type)
         self.longest = min(self.tokenizer.model_max_length, places)
         self.markers = {self.tokenizer.cls_token_id, self.tokenizer.sep_token_id}
@@ -50,20 +50,20 @@ class BertScore:
 
     def __call__(self, header: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
         pairs = [(str(reply).strip(), str(reference).strip()) for reply, reference in header["pairs"]]
-        read = self.read(sorted({text for pair in pairs for text in pair}))
-        return {"matches": [_matched(*read[reply], *read[reference]) for reply, reference in pairs]}, []
+        states = self.read(sorted({text for pair in pairs for text in pair}))
+        return {"matches": [_matched(*states[reply], *states[reference]) for reply, reference in pairs]}, []
 
     def read(self, texts: list[str]) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
-        """For each text its unit states (T, D) and each token's weight: 0 for a marker, else 1."""
+        """Return each text's states of length 1 (T, D) and each token's weight: 0 for a marker, otherwise 1."""
         ids = {t: self.tokenizer(t, truncation=True, max_length=self.longest)["input_ids"] for t in texts}
-        found: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
-        waiting: list[str] = []
+        states: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
+        batch: list[str] = []
         for text in sorted(texts, key=lambda t: len(ids[t])):
-            if waiting and len(ids[text]) * (len(waiting) + 1) > BATCH_TOKENS:
-                found |= self.pass_through(waiting, ids)
-                waiting = []
-            waiting.append(text)
-        return found | self.pass_through(waiting, ids) if waiting else found
+            if batch and len(ids[text]) * (len(batch) + 1) > BATCH_TOKENS:
+                states |= self.pass_through(batch, ids)
+                batch = []
+            batch.append(text)
+        return states | self.pass_through(batch, ids) if batch else states
 
     def pass_through(self, texts: list[str], ids: dict[str, list[int]]) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
         width = max(1, *(len(ids[text]) for text in texts))
@@ -73,29 +73,29 @@ class BertScore:
         with torch.inference_mode():
             out = self.model(input_ids=rows, attention_mask=mask, output_hidden_states=True)
         states = torch.nn.functional.normalize(out.hidden_states[self.layer], dim=-1).cpu()  # (B, T, D)
-        found = {}
+        by_text = {}
         for n, text in enumerate(texts):
             weights = torch.tensor([float(i not in self.markers) for i in ids[text]], dtype=torch.float64)
-            found[text] = states[n, : len(ids[text])], weights
-        return found
+            by_text[text] = states[n, : len(ids[text])], weights
+        return by_text
 
 
 def _matched(
     reply: torch.Tensor, ours: torch.Tensor, reference: torch.Tensor, theirs: torch.Tensor
 ) -> tuple[float, float, float, int, int]:
-    """Greedy matching: every token takes its best match in the other text; markers may be one but do not count."""
+    """Match greedily: every token takes its best match in the other text; markers can be a match but have no weight."""
     counts = int(ours.sum()), int(theirs.sum())
     if not all(counts):
         return 0.0, 0.0, 0.0, *counts
-    alike = (reply @ reference.T).double()  # (T reply, T reference)
-    precision = float((alike.max(dim=1).values * ours).sum() / ours.sum())
-    recall = float((alike.max(dim=0).values * theirs).sum() / theirs.sum())
+    similarity = (reply @ reference.T).double()  # (T reply, T reference)
+    precision = float((similarity.max(dim=1).values * ours).sum() / ours.sum())
+    recall = float((similarity.max(dim=0).values * theirs).sum() / theirs.sum())
     both = precision + recall
     return precision, recall, 2 * precision * recall / both if both else 0.0, *counts
 
 
 def _identity(name: str, commit: str) -> str:
-    """The model's name and its bytes (a folder) or its commit (from the hub)."""
+    """Return the model's name with the digest of its files (a folder) or its commit (from the hub)."""
     folder = Path(name)
     if not folder.is_dir():
         return f"{name}@{commit[:8] or 'unknown'}"
