@@ -130,7 +130,7 @@ def test_without_runs_only_votes_can_be_ranked(tmp_path: Path, capsys: Capture) 
 
 @pytest.mark.local
 def test_a_real_model_votes_and_every_vote_is_one_or_is_counted_as_unread(tmp_path: Path) -> None:
-    from overtone.embedded.llm_server import serving
+    from tests.embedded.serving import serving
 
     names = [str(path) for path in runs(tmp_path, {"one": 1, "two": 2}, scripts=2)]
     Path("short.toml").write_text(SHORT, encoding="utf-8")

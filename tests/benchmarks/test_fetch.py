@@ -20,7 +20,7 @@ from aiohttp.test_utils import TestServer
 from overtone import registry
 from overtone.benchmarks import _hosts
 from overtone.benchmarks._hosts import HOSTS
-from overtone.benchmarks.fetch import Fetched, repositories_of, release_of
+from overtone.benchmarks.fetch import Fetched, release_of, repositories_of
 from overtone.benchmarks.fetch import fetch as blocking_fetch
 from overtone.cli import data as command
 from overtone.errors import DataError, MissingExtra, UsageError

@@ -12,11 +12,11 @@ import aiohttp
 import psutil
 import pytest
 
-from overtone.embedded.llm_server import serving
 from overtone.errors import UsageError
 from overtone.models.openai import load
 from overtone.schema import Key, Message, Reply, Request
 from overtone.spec import parse_spec
+from tests.embedded.serving import serving
 
 pytestmark = pytest.mark.local
 REQUEST = Request(Key("one", "zero/audio"), (Message("user", ("I failed my driving test again.",)),))

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from overtone.cli import main
-from overtone.embedded.llm_server import serving
 from overtone.judges.judge_run import FILE
 from overtone.runs.store import Store
+from tests.embedded.serving import serving
 from tests.servers import OpenAIServer
 
 pytestmark = pytest.mark.local

@@ -10,9 +10,9 @@ import pytest
 
 from overtone.errors import UsageError
 from overtone.results.sample_size import Need, needs, sentences
-from overtone.stats import paired
 from tests.results.pairs import answers, asked, opened, talks
 from tests.results.small import Maker
+from tests.stats.reference import mcnemar
 
 Z = 1.959964, 0.841621  # of 97.5 % and 80 %
 
@@ -103,7 +103,7 @@ def test_the_sizes_are_those_the_comparison_needs() -> None:
     for _ in range(300):
         draw = rng.choice(3, size=need.scripts, p=[*only, 1 - sum(only)])
         a, b = (draw == 0).astype(float), (draw == 1).astype(float)
-        found += paired.mcnemar(b, a).p <= 0.05
+        found += mcnemar(b, a) <= 0.05
     assert 0.70 <= found / 300 <= 0.86
 
 

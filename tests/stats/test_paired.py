@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overtone.stats import binomial, bootstrap, paired
+from overtone.stats import binomial, paired
+from tests.stats.reference import mcnemar
 
 ROWS = st.lists(st.tuples(st.integers(-4, 4), st.integers(0, 4)), min_size=1, max_size=14)
 
@@ -58,12 +59,11 @@ def test_the_interval_holds_what_the_test_does_not_reject(
 def test_swapping_the_sides_mirrors_everything(values: list[tuple[int, int]]) -> None:
     a = [float(v) for v, _ in values]
     clusters = [c for _, c in values]
-    for test in (paired.permutation, paired.bootstrap_test):
-        one = test(a, [0.0] * len(a), clusters, seed=1, draws=200)
-        other = test([0.0] * len(a), a, clusters, seed=1, draws=200)
-        assert (one.value, one.low, one.high, one.p) == pytest.approx(
-            (-other.value, -other.high, -other.low, other.p), nan_ok=True
-        )
+    one = paired.permutation(a, [0.0] * len(a), clusters, seed=1, draws=200)
+    other = paired.permutation([0.0] * len(a), a, clusters, seed=1, draws=200)
+    assert (one.value, one.low, one.high, one.p) == pytest.approx(
+        (-other.value, -other.high, -other.low, other.p), nan_ok=True
+    )
 
 
 def test_drawn_signs_are_mirrored_too_and_agree_with_their_interval() -> None:
@@ -79,11 +79,10 @@ def test_drawn_signs_are_mirrored_too_and_agree_with_their_interval() -> None:
 def test_copies_of_rows_within_clusters_add_nothing() -> None:
     rng = np.random.default_rng(3)
     a, b = rng.normal(size=(2, 30))
-    for test in (paired.permutation, paired.bootstrap_test):
-        once = test(a, b, range(30), seed=0)
-        copied = test(np.tile(a, 5), np.tile(b, 5), list(range(30)) * 5, seed=0)
-        assert (once.low, once.high, once.p) == pytest.approx((copied.low, copied.high, copied.p))
-        assert (copied.rows, copied.clusters) == (150, 30)
+    once = paired.permutation(a, b, range(30), seed=0)
+    copied = paired.permutation(np.tile(a, 5), np.tile(b, 5), list(range(30)) * 5, seed=0)
+    assert (once.low, once.high, once.p) == pytest.approx((copied.low, copied.high, copied.p))
+    assert (copied.rows, copied.clusters) == (150, 30)
 
 
 def test_drawn_signs_come_close_to_all_signs() -> None:
@@ -96,31 +95,14 @@ def test_drawn_signs_come_close_to_all_signs() -> None:
     assert drawn.p == pytest.approx(exact.p, rel=0.1)
 
 
-def test_the_interval_is_the_bootstrap_interval_of_the_differences() -> None:
-    rng = np.random.default_rng(6)
-    a, b = rng.normal(size=(2, 40))
-    found = paired.bootstrap_test(a, b, range(40), seed=4, draws=999)
-    home = bootstrap.clustered_means(a - b, range(40), seed=4, draws=999)
-    assert (found.low, found.high) == (home.low, home.high)
-
-
-def test_mcnemar_is_the_exact_binomial_test_and_the_permutation_test() -> None:
-    a = [1] * 9 + [0] * 2 + [1, 0] * 10
-    b = [0] * 9 + [1] * 2 + [1, 0] * 10
-    found = paired.mcnemar(a, b)
-    assert (found.only_a, found.only_b, found.rows) == (9, 2, 31)
-    assert found.difference == pytest.approx(7 / 31)
-    assert found.p == pytest.approx(2 * binomial.at_least(9, 11, 0.5))
-    assert paired.permutation(a[:11], b[:11], range(11), seed=0).p == pytest.approx(found.p)
-    assert paired.mcnemar([1, 0], [1, 0]).p == 1
-    with pytest.raises(ValueError, match="zeros and ones"):
-        paired.mcnemar([0.5], [1])
+def test_on_zeros_and_ones_it_is_mcnemars_exact_test() -> None:
+    a, b = [1] * 9 + [0] * 2, [0] * 9 + [1] * 2
+    assert paired.permutation(a, b, range(11), seed=0).p == pytest.approx(mcnemar(a, b))
 
 
 def test_too_few_clusters_say_nothing_rather_than_something_wrong() -> None:
     found = paired.permutation([1.0, 2.0], [0.0, 0.0], range(2), seed=0)
     assert (found.low, found.high, found.p) == (-math.inf, math.inf, 0.5)
-    assert math.isnan(paired.bootstrap_test([1.0], [0.0], ["x"], seed=0).p)
     assert math.isnan(paired.permutation([], [], [], seed=0).p)
 
 
@@ -133,8 +115,7 @@ def test_wrong_inputs_are_refused() -> None:
         paired.permutation([1.0], [1.0], [0], seed=0, alternative="better")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("test", [paired.permutation, paired.bootstrap_test])
-def test_intervals_hold_the_truth_as_often_as_they_say(test: Any) -> None:
+def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     rng = np.random.default_rng(9)
     replicates, clusters = 300, 40
     hits = alarms = 0
@@ -142,10 +123,11 @@ def test_intervals_hold_the_truth_as_often_as_they_say(test: Any) -> None:
         sizes = rng.integers(1, 4, clusters)
         labels = np.repeat(np.arange(clusters), sizes)
         a = 0.3 + rng.normal(size=clusters)[labels] + rng.normal(size=labels.size)
-        found = test(a, np.zeros(labels.size), labels.tolist(), seed=replicate, draws=500)
+        found = paired.permutation(a, np.zeros(labels.size), labels.tolist(), seed=replicate, draws=500)
         hits += found.low <= 0.3 <= found.high
-        alarms += test(a, np.full(labels.size, 0.3), labels.tolist(), seed=replicate, draws=500).p <= 0.05
-    # at least 93 % coverage must not look unlikely (the tests are near-exact; the bootstrap loses about a point)
+        shifted = np.full(labels.size, 0.3)
+        alarms += paired.permutation(a, shifted, labels.tolist(), seed=replicate, draws=500).p <= 0.05
+    # at least 93 % coverage must not look unlikely (the test is near-exact)
     assert binomial.at_most(hits, replicates, 0.93) > 0.001
     assert binomial.at_least(alarms, replicates, 0.07) > 0.001
 

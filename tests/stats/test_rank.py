@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overtone.stats import binomial, rank, votes
+from overtone.stats import binomial, davidson, rank, votes
+from overtone.stats.bootstrap import resamples
 from overtone.stats.votes import Votes
 
 NAMES = ("A", "tie", "B")
@@ -98,14 +99,16 @@ def test_ties_that_never_happen_leave_plain_bradley_terry() -> None:
 
 def test_bootstrap_and_sandwich_agree_where_votes_are_many() -> None:
     cast = simulate(np.random.default_rng(2), STRENGTH, 3000)
-    quick, drawn = rank.bradley_terry(cast), rank.bradley_terry(cast, method="bootstrap", seed=1, draws=600)
-    for player in cast.players:
-        one, other = quick.of(player).rating, drawn.of(player).rating
-        assert one.value == other.value
-        assert other.error == pytest.approx(one.error, rel=0.12)
-        assert (other.low, other.high) == pytest.approx((one.low, one.high), abs=0.5 * one.error)
-    again = rank.bradley_terry(cast, method="bootstrap", seed=1, draws=600)
-    assert ratings(again) == ratings(drawn) and drawn.left_out == 0
+    found = rank.bradley_terry(cast)
+    cells = davidson.cells(cast, np.empty((len(cast), 0)), tied=True)
+    seen = np.stack([davidson.counts(cells, row) for row in np.concatenate([*resamples(3000, seed=1, draws=600)])])
+    drawn, done = davidson.solve(cells, seen, np.zeros((600, cells.parameters)), prior=0, steps=100)
+    assert done.all()
+    values = drawn[:, : cells.players]
+    for player, own in zip(cast.players, (values - values.mean(1, keepdims=True)).T, strict=True):
+        rating = found.of(player).rating
+        assert own.std(ddof=1) == pytest.approx(rating.error, rel=0.12)
+        assert np.quantile(own, (0.025, 0.975)) == pytest.approx((rating.low, rating.high), abs=0.5 * rating.error)
 
 
 def test_a_player_who_never_loses_is_an_error_unless_a_prior_is_given() -> None:
@@ -126,21 +129,25 @@ def test_a_vanishing_prior_is_maximum_likelihood() -> None:
     same(rank.bradley_terry(cast, prior=1e-9), rank.bradley_terry(cast), 1e-6)
 
 
-def test_draws_without_finite_ratings_are_counted_and_too_many_are_an_error() -> None:
-    few = votes.votes(["x", "y", "z"] * 2, ["y", "z", "x"] * 2, ["A"] * 6)
-    with pytest.raises(ValueError, match=r"of 200 draws a player never lost"):
-        rank.bradley_terry(few, method="bootstrap", draws=200)
-    # x lost 4 of 60 votes: all four are missing in 1.6 % of draws, which is less than a tail
-    strong = votes.votes(["x"] * 20 + ["y"] * 40, ["y"] * 20 + ["z"] * 40, ["A"] * 16 + ["B"] * 4 + ["A", "B"] * 20)
-    found = rank.bradley_terry(strong, method="bootstrap", draws=1000, seed=5)
-    assert 5 < found.left_out <= 25
+def solved(cast: Votes, *weights: np.ndarray) -> tuple[np.ndarray, list[bool]]:
+    """Fit the votes once for every weighting of them; return the parameters and which fits converged."""
+    cells = davidson.cells(cast, np.empty((len(cast), 0)), tied=bool((cast.outcome == votes.TIE).any()))
+    seen = np.stack([davidson.counts(cells, row.astype(float)) for row in weights])
+    found, done = davidson.solve(cells, seen, np.zeros((len(seen), cells.parameters)), prior=0, steps=100)
+    return found, done.tolist()
+
+
+def test_a_draw_without_finite_ratings_does_not_converge() -> None:
+    cast = votes.votes(["x", "y", "z"] * 2, ["y", "z", "x"] * 2, ["A"] * 6)
+    _, done = solved(cast, np.ones(6), np.array([2, 2, 0, 1, 1, 0]))  # in the second, x never loses
+    assert done == [True, False]
 
 
 def test_a_draw_without_ties_is_a_draw_like_others() -> None:
     cast = simulate(np.random.default_rng(6), STRENGTH[:4], 300, tie=0.012)
     assert 1 <= (cast.outcome == votes.TIE).sum() <= 3
-    found = rank.bradley_terry(cast, method="bootstrap", draws=300)
-    assert found.left_out == 0 and found.tie > 0
+    found, done = solved(cast, np.ones(300), cast.outcome != votes.TIE)
+    assert done == [True, True] and np.exp(found[0, -1]) > 0.001 > np.exp(found[1, -1])
 
 
 def test_a_longer_reply_is_not_a_better_model_once_length_is_held_fixed() -> None:
@@ -157,8 +164,6 @@ def test_a_longer_reply_is_not_a_better_model_once_length_is_held_fixed() -> Non
     assert found.of(0).rating.low < 0 < found.of(0).rating.high
     assert found.covariates["seconds"].low < 0.08 < found.covariates["seconds"].high
     assert found.covariates["side"].low < 0.3 < found.covariates["side"].high
-    drawn = rank.bradley_terry(cast, covariates={"seconds": longer}, side=True, method="bootstrap", draws=60)
-    assert drawn.covariates["seconds"].error == pytest.approx(found.covariates["seconds"].error, rel=0.4)
 
 
 def test_the_unit_of_a_covariate_does_not_matter() -> None:
@@ -214,9 +219,8 @@ def test_places_say_what_the_votes_leave_open() -> None:
 
 def test_with_one_cluster_ratings_have_no_interval() -> None:
     cast = simulate(np.random.default_rng(11), STRENGTH, 300)
-    for method in ("sandwich", "bootstrap"):
-        found = rank.bradley_terry(cast, clusters=["same"] * 300, method=method)
-        assert all(math.isnan(r.rating.low) and r.rating.value == r.rating.value for r in found.rated)
+    found = rank.bradley_terry(cast, clusters=["same"] * 300)
+    assert all(math.isnan(r.rating.low) and r.rating.value == r.rating.value for r in found.rated)
 
 
 def test_wrong_settings_are_refused() -> None:
@@ -265,9 +269,9 @@ def _leaning(rng: np.random.Generator, raters: int, each: int) -> Votes:
     return votes.votes(a.tolist(), b.tolist(), np.where(rng.random(taste.size) < chance, "A", "B").tolist())
 
 
-def test_ranking_sixty_players_with_a_thousand_draws_takes_seconds() -> None:
+def test_ranking_sixty_players_takes_seconds() -> None:
     rng = np.random.default_rng(14)
     cast = simulate(rng, rng.normal(0, 0.7, 60), 9000)
     start = time.perf_counter()
-    rank.bradley_terry(cast, method="bootstrap", draws=1000)
+    rank.bradley_terry(cast)
     assert time.perf_counter() - start < 5

@@ -50,8 +50,6 @@ def test_scores_are_those_of_the_reference(name: str) -> None:
     expected = {player: math.log(score) - centre for player, score in golden["newman"].items()}
     assert davidson == pytest.approx(expected, abs=1e-9)
     assert elo.elo(found) == pytest.approx(golden["elo"], rel=1e-12)
-    rates = winrate.win_rates(found, ties="half", over="opponents")
-    assert {player: rate.value for player, rate in rates.items()} == pytest.approx(golden["average_win_rate"])
     counted = {player: rate.value * rate.rows for player, rate in winrate.win_rates(found, ties="half").items()}
     assert counted == pytest.approx(golden["counting"])
 

@@ -36,7 +36,7 @@ def manifest_hashes(root: Path) -> dict[str, str]:
     if not path.is_file():
         return {}
     try:
-        found = msgspec.json.decode(read_plain(path, MAX_BYTES), type=_Manifest)
+        manifest = msgspec.json.decode(read_plain(path, MAX_BYTES), type=_Manifest)
     except (DataError, ValueError, RecursionError):  # msgspec's errors are ValueErrors
         return {}
-    return {clip.path: clip.sha256 for clip in found.clips}
+    return {clip.path: clip.sha256 for clip in manifest.clips}

@@ -19,7 +19,7 @@ _RATE = 16_000  # everything except level and clipping is measured at this rate 
 _HOP, _WIDTH = 0.010, 0.025
 _GATE_DBFS = -70.0  # nothing below this is speech
 _PAUSE = 20  # frames
-_PEAK_GAP, _PEAK_DEPTH_DB = 9, 1.5  # two syllables lie 90 ms apart and have a valley between them
+_PEAK_GAP, _PEAK_DEPTH_DB = 9, 1.5  # two syllables are 90 ms apart and have a valley between them
 _BLOCK = 4096
 
 Array = npt.NDArray[np.float64]
@@ -217,8 +217,8 @@ def _rhythm(peaks: npt.NDArray[np.int64], active: npt.NDArray[np.bool_]) -> floa
     """Return the variation of the spaces between peaks. Spaces with a pause are left out."""
     begins, ends = runs(active)
     pauses = ends[:-1][begins[1:] - ends[:-1] >= _PAUSE]
-    apart = np.diff(peaks)[np.diff(np.searchsorted(pauses, peaks)) == 0]
-    return float(apart.std() / apart.mean()) if len(apart) >= 3 else None
+    spaces = np.diff(peaks)[np.diff(np.searchsorted(pauses, peaks)) == 0]
+    return float(spaces.std() / spaces.mean()) if len(spaces) >= 3 else None
 
 
 def _speed(hz: Array, voiced: npt.NDArray[np.bool_]) -> float | None:

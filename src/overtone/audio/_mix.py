@@ -1,4 +1,4 @@
-"""Set the level of a clip and mix a background under speech at a given signal-to-noise ratio, without clipping."""
+"""Set the level of a clip and mix a background noise speech at a given signal-to-noise ratio, without clipping."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def level(samples: npt.ArrayLike, dbfs: float, *, ceiling: float = CEILING) -> S
     rms = _rms(x)
     if rms == 0.0:
         raise AudioError("cannot set the level of a silent clip; check the recording")
-    return _under(x * np.float32(10.0 ** (dbfs / 20.0) / rms), ceiling)
+    return _limited(x * np.float32(10.0 ** (dbfs / 20.0) / rms), ceiling)
 
 
 def mix(
@@ -42,13 +42,13 @@ def mix(
     voice: Samples = np.asarray(speech, dtype=np.float32)
     if speech_dbfs is not None:
         voice = level(voice, speech_dbfs, ceiling=ceiling)
-    under = fit(background, len(voice), rate)
-    loud, soft = _rms(voice), _rms(under)
+    noise = fit(background, len(voice), rate)
+    loud, soft = _rms(voice), _rms(noise)
     if loud == 0.0 or soft == 0.0:
         raise AudioError(
             f"the {'speech' if loud == 0.0 else 'background'} is silent; a signal-to-noise ratio needs both"
         )
-    return _under(voice + under * np.float32(loud / soft * 10.0 ** (-snr_db / 20.0)), ceiling)
+    return _limited(voice + noise * np.float32(loud / soft * 10.0 ** (-snr_db / 20.0)), ceiling)
 
 
 def fit(background: npt.ArrayLike, frames: int, rate: int) -> Samples:
@@ -72,6 +72,6 @@ def _rms(x: Samples) -> float:
     return float(np.sqrt(np.mean(np.square(x, dtype=np.float64)))) if len(x) else 0.0
 
 
-def _under(x: Samples, ceiling: float) -> Samples:
+def _limited(x: Samples, ceiling: float) -> Samples:
     peak = float(np.abs(x).max(initial=0.0))
     return x * np.float32(ceiling / peak) if peak > ceiling else x

@@ -10,11 +10,9 @@ from overtone.audio._read import Samples
 
 LOW_HZ, HIGH_HZ = 60.0, 600.0
 _WINDOW = 0.032  # seconds compared with themselves one lag later: two periods at 60 Hz
-_SURE = 0.15  # the first dip below this is taken; YIN's own threshold lies between 0.1 and 0.15
+_SURE = 0.15  # the first dip below this is taken; the threshold of the YIN paper is between 0.1 and 0.15
 _PERIODIC = 0.35  # above this a frame has no pitch
-_FAR = (
-    0.85  # octaves from the median: beyond this, a harmonic mistaken for the pitch is more likely than a moving voice
-)
+_FAR = 0.85  # octaves from the median: further away, it is rather a harmonic mistaken for the pitch than a moving voice
 _BLOCK = 1024  # frames at once: bounds memory for long sounds
 
 
@@ -52,11 +50,11 @@ def _yin(
     np.cumsum(np.square(frames, dtype=np.float64), axis=1, out=squares[:, 1:])
     energy = squares[:, window : window + longest] - squares[:, :longest]  # of the window at each lag
     both = energy[:, :1] + energy
-    apart = np.maximum(both - 2.0 * product, 0.0)  # YIN's difference function
-    mean = np.cumsum(apart[:, 1:], axis=1) / np.arange(1, longest)
-    dips = np.ones_like(apart)
-    # A quiet frame's mean is tiny; the floor makes it aperiodic instead of dividing by nothing.
-    np.divide(apart[:, 1:], mean, out=dips[:, 1:], where=mean > 1e-9 * window)
+    difference = np.maximum(both - 2.0 * product, 0.0)  # YIN's difference function
+    mean = np.cumsum(difference[:, 1:], axis=1) / np.arange(1, longest)
+    dips = np.ones_like(difference)
+    # The mean of a quiet frame is tiny; such a frame counts as aperiodic instead of dividing by almost 0.
+    np.divide(difference[:, 1:], mean, out=dips[:, 1:], where=mean > 1e-9 * window)
     first = int(rate / HIGH_HZ)
     inner = dips[:, first : longest - 1]
     sure = inner < _SURE
@@ -65,7 +63,7 @@ def _yin(
     rising[:, -1] = True
     begun = np.logical_or.accumulate(sure, axis=1)
     lag = np.where(sure.any(axis=1), np.argmax(begun & rising, axis=1), np.argmin(inner, axis=1)) + first
-    left, middle, right = apart[rows, lag - 1], apart[rows, lag], apart[rows, lag + 1]
+    left, middle, right = difference[rows, lag - 1], difference[rows, lag], difference[rows, lag + 1]
     bend = left - 2.0 * middle + right
     shift = np.divide(0.5 * (left - right), bend, out=np.zeros(len(frames)), where=bend > 0)
     shift = np.clip(shift, -0.5, 0.5)

@@ -54,33 +54,35 @@ def check_folder(root: Path) -> list[Finding]:
     """
     if not root.is_dir():
         raise DataError(f"{shown(str(root))} is not a folder; give the folder of audio files")
-    files, found = _walk(root)
+    files, findings = _walk(root)
     labels = read_labels(root, files)
-    found += [_finding("error", "unreadable", name, f"this JSON cannot be used: {why}") for name, why in labels.broken]
-    found += [_finding("error", "language", name, f"wrong language: {why}") for name, why in labels.bad_tags]
+    findings += [
+        _finding("error", "unreadable", name, f"this JSON cannot be used: {why}") for name, why in labels.broken
+    ]
+    findings += [_finding("error", "language", name, f"wrong language: {why}") for name, why in labels.bad_tags]
     sounds = [name for name in files if name.lower().endswith(SUFFIXES)]
     listed = manifest_hashes(root)
     # Decoding and hashing release the interpreter's lock, so a few threads help even a small machine.
     with ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as pool:
         heard = dict(zip(sounds, pool.map(lambda name: _listen(root, name, name in listed), sounds), strict=True))
     for one in heard.values():
-        found += one.findings
-    found += _mixed_rates(heard)
-    found += _doubles(heard)
-    found += (missing := _missing(root, labels, sounds))
-    found += _changed(listed, heard, {*files, *(f.path for f in missing)})
-    found += _unlabelled(labels, sounds)
-    return sorted(found, key=lambda f: (SEVERITIES.index(f.severity), f.code, f.path))
+        findings += one.findings
+    findings += _mixed_rates(heard)
+    findings += _doubles(heard)
+    findings += (missing := _missing(root, labels, sounds))
+    findings += _changed(listed, heard, {*files, *(f.path for f in missing)})
+    findings += _unlabelled(labels, sounds)
+    return sorted(findings, key=lambda f: (SEVERITIES.index(f.severity), f.code, f.path))
 
 
 def _walk(root: Path) -> tuple[list[str], list[Finding]]:
     """Return the paths of all files under `root`, sorted, and findings on links that cannot be followed or leave it."""
     files: list[str] = []
-    found: list[Finding] = []
+    findings: list[Finding] = []
 
     def refused(error: OSError) -> None:
         name = os.path.relpath(error.filename, root) if error.filename else "."
-        found.append(_finding("error", "unreadable", name, f"this folder cannot be read: {error.strerror}"))
+        findings.append(_finding("error", "unreadable", name, f"this folder cannot be read: {error.strerror}"))
 
     for folder, folders, names in os.walk(root, onerror=refused):
         folders[:] = sorted(d for d in folders if not d.startswith("."))
@@ -93,16 +95,16 @@ def _walk(root: Path) -> tuple[list[str], list[Finding]]:
                     inside(root, relative)
                 except DataError:
                     text = "this link leaves the folder; copy what it points to into the folder"
-                    found.append(_finding("error", "escapes", relative, text))
+                    findings.append(_finding("error", "escapes", relative, text))
                     continue
             if name in names and not name.startswith("."):
                 files.append(relative)
-    return sorted(files), found
+    return sorted(files), findings
 
 
 def _listen(root: Path, name: str, hashed: bool = False) -> _Heard:
     """Decode one file and check it by itself; `hashed` also computes the SHA-256 of its bytes."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     digest = ""
     try:
         data = read_bytes(root / name)
@@ -110,24 +112,24 @@ def _listen(root: Path, name: str, hashed: bool = False) -> _Heard:
         if is_wav(data):
             wav = parse_wav(data, name)
             if wav.streamed:
-                text = "its header was written for streaming and has no length; Overtone goes by the file's size"
-                found.append(_finding("info", "streaming-header", name, text))
+                text = "its header was written for streaming and has no length; Overtone uses the file's size"
+                findings.append(_finding("info", "streaming-header", name, text))
         samples, rate = decode(data, name=name)
     except Fault as fault:
         text = f"{fault.what}; {_ADVICE.get(fault.code, 'make or copy it again')}"
-        return _Heard((*found, _finding("error", fault.code, name, text)), digest=digest)
+        return _Heard((*findings, _finding("error", fault.code, name, text)), digest=digest)
     peak, clipped = float(np.abs(samples).max()), clipped_share(samples)
     if peak < _SILENT_PEAK:
-        text = "silent: its peak lies below -60 dBFS; record or make it again"
-        found.append(_finding("error", "silent", name, text))
+        text = "silent: its peak is below -60 dBFS; record or make it again"
+        findings.append(_finding("error", "silent", name, text))
     if clipped > _CLIPPED:
         text = f"clipped: {clipped:.1%} of it is at full scale; make it again at a lower level"
-        found.append(_finding("warning", "clipped", name, text))
+        findings.append(_finding("warning", "clipped", name, text))
     if rate < _LOWEST_RATE:
         text = f"its rate of {rate} Hz is below {_LOWEST_RATE} Hz, too low for speech; make it again at 16000 or more"
-        found.append(_finding("error", "wrong-rate", name, text))
+        findings.append(_finding("error", "wrong-rate", name, text))
     content = blake2b(samples.data, digest_size=16, key=rate.to_bytes(4, "little")).digest()
-    return _Heard(tuple(found), rate, content, digest)
+    return _Heard(tuple(findings), rate, content, digest)
 
 
 _ADVICE = {
@@ -149,12 +151,12 @@ def _mixed_rates(heard: dict[str, _Heard]) -> list[Finding]:
 
 def _doubles(heard: dict[str, _Heard]) -> list[Finding]:
     first: dict[bytes, str] = {}
-    found = []
+    findings = []
     for name, one in heard.items():
         if one.content and first.setdefault(one.content, name) != name:
             text = f"the same sound as {shown(first[one.content])}; keep one, or correct whichever was meant to differ"
-            found.append(_finding("warning", "duplicate", name, text))
-    return found
+            findings.append(_finding("warning", "duplicate", name, text))
+    return findings
 
 
 def _changed(listed: dict[str, str], heard: dict[str, _Heard], known: set[str]) -> list[Finding]:
@@ -162,24 +164,24 @@ def _changed(listed: dict[str, str], heard: dict[str, _Heard], known: set[str]) 
     missing.
     """
     owner = {digest: name for name, digest in listed.items()}
-    found = []
+    findings = []
     for name, wanted in listed.items():
         if name not in known:
             if name.startswith(LEFT_OUT):  # clips that failed a gate: a copy of the set may omit them
                 continue
-            text = f"{FILE} lists it, but it is not there; build the set again, or copy it again"
-            found.append(_finding("error", "missing", name, text))
+            text = f"{FILE} lists it, but it does not exist; build the set again, or copy it again"
+            findings.append(_finding("error", "missing", name, text))
         elif name in heard and heard[name].digest and heard[name].digest != wanted:
             other = owner.get(heard[name].digest)
             what = f"it holds the sound of {shown(other)}" if other else "its SHA-256 differs"
             text = f"not the file that {FILE} lists: {what}; build the set again, or copy it again"
-            found.append(_finding("error", "changed", name, text))
-    return found
+            findings.append(_finding("error", "changed", name, text))
+    return findings
 
 
 def _missing(root: Path, labels: Labels, sounds: list[str]) -> list[Finding]:
     """Return findings on references to missing files, one per path, however many questions use it."""
-    found: dict[tuple[Path, str], Finding] = {}
+    findings: dict[tuple[Path, str], Finding] = {}
     elsewhere: dict[str, str] = {}
     for name in sounds:
         elsewhere.setdefault(name.rpartition("/")[2], name)
@@ -195,31 +197,31 @@ def _missing(root: Path, labels: Labels, sounds: list[str]) -> list[Finding]:
             path = inside(reference.home, reference.path)
         except DataError:
             text = f"{where} names a path that leaves its folder; correct that file, and doubt its origin"
-            found[key] = _finding("error", "escapes", called, text)
+            findings[key] = _finding("error", "escapes", called, text)
             continue
         if _is_file(path):
             continue
         other = elsewhere.get(reference.path.rpartition("/")[2])
         if other:
-            text = f"{where} names it, but a file of that name lies at {shown(other)}; move it"
-            found[key] = _finding("warning", "misplaced", called, text)
+            text = f"{where} names it, but a file of that name is at {shown(other)}; move it"
+            findings[key] = _finding("warning", "misplaced", called, text)
         else:
-            text = f"{where} names it, but it is not there; fetch or copy it again"
-            found[key] = _finding("error", "missing", called, text)
-    return list(found.values())
+            text = f"{where} names it, but it does not exist; fetch or copy it again"
+            findings[key] = _finding("error", "missing", called, text)
+    return list(findings.values())
 
 
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except OSError:  # a name longer than the file system takes cannot exist
+    except OSError:  # a file with a name that is too long for the file system cannot exist
         return False
 
 
 def _unlabelled(labels: Labels, sounds: list[str]) -> list[Finding]:
     if not labels.mentioned:  # a plain folder of audio has no labels
         return []
-    text = "no JSON or table in the folder mentions it; remove it, or add what it is"
+    text = "no JSON or table in the folder mentions it; remove it, or describe it there"
     loose = [name for name in sounds if name.rpartition("/")[2] not in labels.mentioned]
     return [_finding("warning", "unlabelled", name, text) for name in loose]
 

@@ -64,9 +64,7 @@ class Host:
         from huggingface_hub.utils import get_session
 
         try:
-            get_session().head(
-                self.endpoint, timeout=_TIMEOUT
-            )  # fails at once without network; listing retries
+            get_session().head(self.endpoint, timeout=_TIMEOUT)  # fails at once without network; listing retries
             return [self._checked(file) for file in self._list()]
         except (HTTPError, OSError) as error:
             raise self._refusal(error, self.repo) or self._unreachable(error) from None

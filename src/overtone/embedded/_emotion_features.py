@@ -19,7 +19,7 @@ Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 RATE, HOP, SIZE = 16_000, 160, 512
-LONGEST = 30  # seconds that are heard: a reply's mood shows long before that
+LONGEST = 30  # seconds that are used: the mood of a reply shows long before that
 _HZ = np.fft.rfftfreq(SIZE, 1 / RATE)
 _MELS, _CEPSTRA = 24, 13
 _PAUSE = 15  # frames
@@ -267,9 +267,9 @@ def _cepstra(power: Array, active: Flags) -> list[float]:
     """Return mean, spread and speed of the cepstral coefficients during speech."""
     log = 10 * np.log10(power @ _MEL + 1e-12)
     log = np.maximum(log, log[active].max() - 60)  # a recording's noise floor must not set the spread
-    found = log @ _COSINES
-    own = found[active]
-    moves = np.abs(found[2:] - found[:-2])[active[2:] & active[1:-1] & active[:-2]]
+    coefficients = log @ _COSINES
+    own = coefficients[active]
+    moves = np.abs(coefficients[2:] - coefficients[:-2])[active[2:] & active[1:-1] & active[:-2]]
     return [
         *own.mean(0).tolist(),
         *own.std(0).tolist(),

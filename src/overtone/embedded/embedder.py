@@ -55,8 +55,8 @@ def read_safetensors(path: Path) -> dict[str, Vectors]:
 
 
 def _gelu(x: Vectors) -> Vectors:
-    """x·Φ(x) with the error function to 1.5e-7 (Abramowitz and Stegun 7.1.26), in place, in blocks that stay in cache:
-    max(x, 0) − |x|/2 · (1 − erf(|x|/√2))."""
+    """Compute x·Φ(x) in place, as max(x, 0) − |x|/2 · (1 − erf(|x|/√2)), in blocks that stay in the cache. The error
+    function is accurate to 1.5e-7 (Abramowitz and Stegun 7.1.26)."""
     for at in range(0, len(x), _BLOCK):
         part = x[at : at + _BLOCK]
         z = np.abs(part)

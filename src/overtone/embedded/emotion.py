@@ -68,8 +68,8 @@ def load() -> Network:
     """Load the predictor that comes with the package."""
     try:
         data = DATA.read_bytes()
-        with np.load(io.BytesIO(data), allow_pickle=False) as held:
-            parts = {name: held[name] for name in held.files}
+        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+            parts = {name: archive[name] for name in archive.files}
     except (OSError, EOFError, ValueError, zipfile.BadZipFile) as error:
         raise DataError(f"{DATA}: cannot be read ({error}); install Overtone again, or run {_SCRIPT}") from error
     if tuple(parts.get("features", ())) != FEATURES or tuple(parts.get("labels", ())) != LABELS:
@@ -102,7 +102,7 @@ def predict(samples: Samples, rate: int) -> Emotion:
     if row is None:
         return Emotion(UNKNOWN, {})
     network = load()
-    found = network.probabilities(row[None])[0]
-    best = int(found.argmax())
-    label = LABELS[best] if found[best] >= network.threshold else UNKNOWN
-    return Emotion(label, dict(zip(LABELS, found.tolist(), strict=True)))
+    probabilities = network.probabilities(row[None])[0]
+    best = int(probabilities.argmax())
+    label = LABELS[best] if probabilities[best] >= network.threshold else UNKNOWN
+    return Emotion(label, dict(zip(LABELS, probabilities.tolist(), strict=True)))

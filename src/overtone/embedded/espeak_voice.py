@@ -54,7 +54,7 @@ class VoiceInfo:
     name: str
     title: str
     gender: str  # male, female or ""
-    file: str  # where the engine keeps it; the only name it always accepts
+    file: str  # its file in the engine's data; the only name that the engine always accepts
 
 
 class _Engine:
@@ -95,7 +95,7 @@ class _Engine:
 
     def voices(self) -> dict[str, VoiceInfo]:
         self.lib.espeak_ListVoices.restype = ctypes.POINTER(ctypes.POINTER(_Voice))
-        found: dict[str, VoiceInfo] = {}
+        voices: dict[str, VoiceInfo] = {}
         array = self.lib.espeak_ListVoices(None)
         index = 0
         while array[index]:
@@ -103,9 +103,9 @@ class _Engine:
             language = ctypes.string_at(ctypes.addressof(voice.languages.contents) + 1).decode()
             title = (voice.name or b"").decode()
             gender = {1: "male", 2: "female"}.get(voice.gender, "")
-            found.setdefault(language, VoiceInfo(language, title, gender, (voice.identifier or b"").decode()))
+            voices.setdefault(language, VoiceInfo(language, title, gender, (voice.identifier or b"").decode()))
             index += 1
-        return found
+        return voices
 
     def speak(self, data: bytes, voice: str, rate: int, pitch: int, span: int, gap: int) -> Samples:
         self._libc.srand(1)  # two sources of noise: the C library's and its own, which starts from the clock

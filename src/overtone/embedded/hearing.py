@@ -101,12 +101,12 @@ class Hearing(Struct, frozen=True, forbid_unknown_fields=True):
 def load() -> Hearing:
     """Load the classifier that comes with the package."""
     try:
-        found = msgspec.json.decode(DATA.read_bytes(), type=Hearing)
+        hearing = msgspec.json.decode(DATA.read_bytes(), type=Hearing)
     except (OSError, msgspec.MsgspecError) as error:
         raise DataError(f"{DATA}: cannot be read ({error}); run scripts/fit_hearing.py") from error
-    if found.features != FEATURES:
+    if hearing.features != FEATURES:
         raise DataError(f"{DATA}: fitted to other measures than these; run scripts/fit_hearing.py")
-    return found
+    return hearing
 
 
 def array(values: Sequence[float]) -> Array:
@@ -116,12 +116,12 @@ def array(values: Sequence[float]) -> Array:
 
 def features(samples: audio.Samples, rate: int, measures: Measures | None = None) -> Array:
     """Return the classifier's input numbers in the order of FEATURES; NaN for a measure that could not be taken."""
-    found = measures or audio.measure(samples, rate)
+    measures = measures or audio.measure(samples, rate)
     out = []
     for name in _MEASURED:
-        value = getattr(found, name)
+        value = getattr(measures, name)
         if name in _PER_SECOND:
-            value /= found.seconds
+            value /= measures.seconds
         usable = value is not None and (name not in _LOGARITHMIC or value > 0)
         out.append(math.nan if not usable else math.log2(value) if name in _LOGARITHMIC else float(value))
     return np.concatenate([np.array(out), _bands(audio.resample(samples, rate, _RATE))])

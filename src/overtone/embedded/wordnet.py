@@ -59,36 +59,35 @@ class WordNet:
 
     def synonyms(self, word: str) -> frozenset[str]:
         """Return the word and all single words that share a meaning with it, in any part of speech."""
-        found = self._known.get(word)
-        if found is None:
-            found = self._known[word] = frozenset(self._find(word.lower())) | {word}
-        return found
+        if word not in self._known:
+            self._known[word] = frozenset(self._find(word.lower())) | {word}
+        return self._known[word]
 
     def examples(self) -> list[str]:
         """Return the phrases and sentences that show how WordNet's words are used, unchanged."""
-        found: dict[str, None] = {}
+        examples: dict[str, None] = {}
         for data in self._data.values():
             for line in data[:].decode("utf-8", "replace").splitlines():
                 if not line.startswith(" "):  # otherwise the licence
-                    found |= dict.fromkeys(re.findall(r'"([^"]+)"(?=;|\s*$)', line.partition(" | ")[2]))
-        return list(found)
+                    examples |= dict.fromkeys(re.findall(r'"([^"]+)"(?=;|\s*$)', line.partition(" | ")[2]))
+        return list(examples)
 
     def licence(self) -> str:
         """Return the notice that accompanies every copy. Each file begins with it, as numbered lines."""
         head = self._data["noun"][:8192].decode("utf-8", "replace").splitlines()
-        told = itertools.takewhile(lambda line: line.startswith(" "), head)
-        return "\n".join(re.sub(r"^\s+\d+ ?", "", line).rstrip() for line in told)
+        notice = itertools.takewhile(lambda line: line.startswith(" "), head)
+        return "\n".join(re.sub(r"^\s+\d+ ?", "", line).rstrip() for line in notice)
 
     def _find(self, word: str) -> set[str]:
-        found: set[str] = set()
+        synonyms: set[str] = set()
         for kind, endings in _ENDINGS.items():
             forms = self._irregular[kind].get(word)
             if forms is None:
                 forms = [word[: -len(ending)] + base for ending, base in endings if word.endswith(ending)]
             for form in dict.fromkeys((word, *forms)):
                 for offset in self._index[kind].get(form, ()):
-                    found.update(self._members(kind, offset))
-        return found
+                    synonyms.update(self._members(kind, offset))
+        return synonyms
 
     def _members(self, kind: str, offset: int) -> list[str]:
         data = self._data[kind]
@@ -101,17 +100,17 @@ class WordNet:
 
 
 def _read_index(text: str, path: Path) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
+    offsets: dict[str, list[int]] = {}
     for line in text.splitlines():
         if line.startswith(" ") or not line:
             continue
-        # word, kind, meanings, n, n pointers, meanings again, tagged ones, and for each meaning where it stands
+        # word, kind, meanings, n, n pointers, meanings, tagged meanings (all counts), then the offset of each meaning
         word, *rest = line.split()
         numbers = [int(field) if field.isdecimal() else -1 for field in rest[1:3]]
         if len(numbers) < 2 or min(numbers) < 0 or len(rest) != 5 + sum(numbers):
             raise DataError(f"{path}: the line of {word!r} is broken; install it again: {INSTALL}")
-        found[word] = [int(offset) for offset in rest[5 + numbers[1] :]]
-    return found
+        offsets[word] = [int(offset) for offset in rest[5 + numbers[1] :]]
+    return offsets
 
 
 def wordnet() -> WordNet:

@@ -75,19 +75,19 @@ class WordPiece:
     def _split(self, word: str) -> tuple[int, ...]:
         if len(word) > _LONGEST_WORD:
             return (self._unknown,)
-        found: list[int] = []
+        pieces: list[int] = []
         start = 0
         while start < len(word):
             prefix = "##" if start else ""
             for end in range(len(word), start, -1):
                 piece = self.ids.get(prefix + word[start:end])
                 if piece is not None:
-                    found.append(piece)
+                    pieces.append(piece)
                     start = end
                     break
             else:
                 return (self._unknown,)
-        return tuple(found)
+        return tuple(pieces)
 
     def encode(self, text: str, longest: int) -> list[int]:
         """Return token ids with the opening and closing marker, cut to `longest`."""

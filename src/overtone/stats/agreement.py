@@ -75,8 +75,8 @@ def agreement(
     if len(labels) != table.shape[1]:
         raise ValueError(f"{table.shape[1]} units but {len(labels)} cluster labels")
     ids, count = codes([label for label, used in zip(labels, _rated(table), strict=True) if used])
-    found = _drawn(values, counts, level, ids, count, seed, draws)
-    known = found[~np.isnan(found)]
+    drawn = _drawn(values, counts, level, ids, count, seed, draws)
+    known = drawn[~np.isnan(drawn)]
     tail = 50 * (1 - confidence)
     low, high = (float(np.percentile(known, p)) for p in (tail, 100 - tail)) if known.size else (math.nan, math.nan)
     value = _alpha(counts, _differences(values, counts, level))
@@ -114,10 +114,10 @@ def _drawn(
         return np.empty(0)
     sizes = counts.sum(1)
     weights = 1 / (sizes - 1)
-    apart = _differences(values, counts, level)
-    pairs = counts @ apart  # (units, values)
-    apart_within = (pairs * counts).sum(1) * weights  # a unit's disagreement, where the distances are fixed
-    found = []
+    distances = _differences(values, counts, level)
+    pairs = counts @ distances  # (units, values)
+    disagreement = (pairs * counts).sum(1) * weights  # of each unit, if the distances are fixed
+    alphas = []
     for times in resamples(count, seed=seed, draws=draws):
         drawn = times[:, ids]  # how often each unit occurs: (draws, units)
         often = drawn @ counts  # how often each value occurs: (draws, values)
@@ -130,12 +130,12 @@ def _drawn(
             observed = (drawn * weights * 2 * (sizes * squared - once**2)).sum(1)
             expected = 2 * total * (often * middle**2).sum(1) / (total - 1)
         else:
-            observed = drawn @ apart_within
-            expected = ((often @ apart) * often).sum(1) / (total - 1)
+            observed = drawn @ disagreement
+            expected = ((often @ distances) * often).sum(1) / (total - 1)
         varied = (often > 0).sum(1) > 1
         ratio = np.divide(observed, expected, out=np.full(len(times), math.nan), where=varied & (expected > 0))
-        found.append(1 - ratio)
-    return np.concatenate(found)
+        alphas.append(1 - ratio)
+    return np.concatenate(alphas)
 
 
 def _differences(values: Array, counts: Array, level: Level) -> Array:
@@ -157,7 +157,7 @@ def _differences(values: Array, counts: Array, level: Level) -> Array:
     raise ValueError(f"unknown level of measurement {level!r}; known: nominal, ordinal, interval, ratio")
 
 
-def _alpha(counts: Array, apart: Array) -> float:
+def _alpha(counts: Array, distances: Array) -> float:
     """Return 1 − observed ÷ expected disagreement, from the table of coincidences."""
     sizes = counts.sum(1)
     total = float(sizes.sum())
@@ -166,7 +166,7 @@ def _alpha(counts: Array, apart: Array) -> float:
     weighted = counts / (sizes - 1)[:, None]
     coincidences = weighted.T @ counts - np.diag(weighted.sum(0))
     often = counts.sum(0)
-    expected = float(often @ apart @ often) / (total - 1)
+    expected = float(often @ distances @ often) / (total - 1)
     if expected <= 0:
         return math.nan
-    return 1 - float((coincidences * apart).sum()) / expected
+    return 1 - float((coincidences * distances).sum()) / expected

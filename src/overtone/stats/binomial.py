@@ -36,12 +36,12 @@ def exact_interval(successes: int, trials: int, *, level: float = 0.95) -> tuple
     if not 0 < level < 1:
         raise ValueError(f"a level must be between 0 and 1, not {level}")
     tail = (1 - level) / 2
-    low = _where(lambda p: at_least(successes, trials, p) < tail) if successes else 0.0
-    high = _where(lambda p: at_most(successes, trials, p) >= tail) if successes < trials else 1.0
+    low = _turning_point(lambda p: at_least(successes, trials, p) < tail) if successes else 0.0
+    high = _turning_point(lambda p: at_most(successes, trials, p) >= tail) if successes < trials else 1.0
     return low, high
 
 
-def _where(below: Callable[[float], bool]) -> float:
+def _turning_point(below: Callable[[float], bool]) -> float:
     """Return the p at which `below`, true for small p, turns false; by bisection."""
     low, high = 0.0, 1.0
     for _ in range(60):
@@ -51,8 +51,8 @@ def _where(below: Callable[[float], bool]) -> float:
 
 
 def _log_term(k: int, trials: int, chance: float) -> float:
-    ways = math.lgamma(trials + 1) - math.lgamma(k + 1) - math.lgamma(trials - k + 1)
-    return ways + k * math.log(chance) + (trials - k) * math.log1p(-chance)
+    log_choose = math.lgamma(trials + 1) - math.lgamma(k + 1) - math.lgamma(trials - k + 1)
+    return log_choose + k * math.log(chance) + (trials - k) * math.log1p(-chance)
 
 
 def _check(successes: int, trials: int) -> None:

@@ -1,4 +1,4 @@
-"""Bootstrap intervals over clusters: for any statistic, and in one matrix product for means and their differences.
+"""Bootstrap intervals over clusters, for any statistic.
 
 A draw takes as many whole clusters as the data has, with replacement, so rows of one script stay together. The same
 seed, draws and clusters give the same draws in every function here, so two measures of the same rows are compared on
@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from overtone.stats.cluster import Interval, Labels, Numbers, codes, normal_quantile
+from overtone.stats.cluster import Interval, Labels, codes, normal_quantile
 
 Method = Literal["percentile", "bca"]
 Array = npt.NDArray[np.float64]
@@ -30,15 +30,12 @@ def clustered(
     seed: int,
     draws: int = 2000,
     level: float = 0.95,
-    method: Method = "percentile",
 ) -> Interval:
-    """Return the interval of `statistic`, a function of an array of row numbers, in which a row may occur several
-    times.
-
-    Draws in which the statistic is NaN (no variation) are left out. "bca" corrects the percentiles for bias and
-    skewness; it calls the statistic once more per cluster.
+    """Return the percentile interval of `statistic`, a function of an array of row numbers, in which a row may occur
+    several times. Draws in which the statistic is NaN (no variation) are left out.
     """
-    _check(draws, level, method)
+    if draws < 2 or not 0 < level < 1:
+        raise ValueError(f"needs at least two draws and a level between 0 and 1, not {draws} and {level}")
     ids, count = codes(clusters)
     order = np.argsort(ids, kind="stable")
     sizes = np.bincount(ids, minlength=count)
@@ -53,40 +50,8 @@ def clustered(
         return order[np.repeat(starts[drawn] - first, lengths) + np.arange(int(lengths.sum()))]
 
     rng = np.random.default_rng(seed)
-    found = np.array([statistic(rows_of(rng.integers(count, size=count))) for _ in range(draws)], dtype=np.float64)
-    without = np.empty(0)
-    if method == "bca":
-        everyone = np.arange(count)
-        without = np.array([statistic(rows_of(np.delete(everyone, i))) for i in everyone], dtype=np.float64)
-    return interval(value, found, without, ids.size, count, level=level, method=method)
-
-
-def clustered_means(
-    values: Numbers,
-    clusters: Labels,
-    *,
-    seed: int,
-    draws: int = 2000,
-    level: float = 0.95,
-    method: Method = "percentile",
-) -> Interval:
-    """Return the interval of the mean of `values`: the result of `clustered`, computed by one matrix product."""
-    _check(draws, level, method)
-    x = np.asarray(values, dtype=np.float64)
-    if x.ndim != 1 or len(clusters) != x.size:
-        raise ValueError(f"{x.size} values but {len(clusters)} cluster labels")
-    if not np.isfinite(x).all():
-        raise ValueError("a value is not a finite number; leave unscored rows out before averaging")
-    ids, count = codes(clusters)
-    value = float(x.mean()) if x.size else math.nan
-    if count < 2:
-        return Interval(value, math.nan, math.nan, math.nan, x.size, count)
-    totals = np.stack([np.bincount(ids, weights=x, minlength=count), np.bincount(ids, minlength=count)], axis=1)
-    drawn = np.concatenate([times @ totals for times in resamples(count, seed=seed, draws=draws)])  # (draws, 2)
-    left = totals.sum(0) - totals
-    return interval(
-        value, drawn[:, 0] / drawn[:, 1], left[:, 0] / left[:, 1], x.size, count, level=level, method=method
-    )
+    drawn = np.array([statistic(rows_of(rng.integers(count, size=count))) for _ in range(draws)], dtype=np.float64)
+    return interval(value, drawn, np.empty(0), ids.size, count, level=level)
 
 
 def resamples(count: int, *, seed: int, draws: int) -> Iterator[Array]:
@@ -103,7 +68,10 @@ def resamples(count: int, *, seed: int, draws: int) -> Iterator[Array]:
 def interval(
     value: float, drawn: Array, without: Array, rows: int, clusters: int, *, level: float, method: Method = "percentile"
 ) -> Interval:
-    """Return the interval of `value` from its draws and, for "bca", from its values without each cluster in turn."""
+    """Return the interval of `value` from its draws.
+
+    "bca" corrects the percentiles for bias and skewness, with the values `without` each cluster in turn.
+    """
     known = drawn[~np.isnan(drawn)]
     if math.isnan(value) or known.size < 2:
         return Interval(value, math.nan, math.nan, math.nan, rows, clusters)
@@ -124,15 +92,6 @@ def _bca(value: float, drawn: Array, without: Array, tails: tuple[float, float])
     pull = without.mean() - without
     spread = float((pull**2).sum())
     skew = float((pull**3).sum()) / (6 * spread**1.5) if spread > 0 else 0.0
-    found = []
-    for tail in tails:
-        z = shift + normal_quantile(tail)
-        found.append(0.5 * math.erfc(-(shift + z / (1 - skew * z)) / math.sqrt(2)))
-    return found[0], found[1]
-
-
-def _check(draws: int, level: float, method: str) -> None:
-    if draws < 2 or not 0 < level < 1:
-        raise ValueError(f"needs at least two draws and a level between 0 and 1, not {draws} and {level}")
-    if method not in ("percentile", "bca"):
-        raise ValueError(f"unknown interval method {method!r}; known: percentile, bca")
+    z = [shift + normal_quantile(tail) for tail in tails]
+    low, high = (0.5 * math.erfc(-(shift + x / (1 - skew * x)) / math.sqrt(2)) for x in z)
+    return low, high

@@ -19,9 +19,7 @@ Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
 
 STILL = 1e-6  # relative to a side's largest value: a smaller spread is rounding noise
-_NOTHING_LEFT = (
-    1e-20  # relative to a side's squares: a smaller remainder, once the others are taken out, is rounding noise
-)
+_NOTHING_LEFT = 1e-20  # relative to a side's squares: a smaller remainder is rounding noise
 
 
 def pearson(a: Numbers, b: Numbers) -> float:
@@ -133,7 +131,7 @@ def _tied(codes: Codes) -> int:
 
 def _inversions(codes: Codes) -> int:
     """Count the pairs in falling order. Sorts bit by bit; each bit counts the pairs that it decides."""
-    found = 0
+    inversions = 0
     place = np.arange(codes.size)
     for bit in range(int(codes.max()).bit_length() - 1, -1, -1):
         # the rows are sorted by the bits above this one; rows with equal bits form a block in their original order
@@ -145,13 +143,13 @@ def _inversions(codes: Codes) -> int:
         ones_before -= ones_before[starts][block]
         zeros_before = place - starts[block] - ones_before
         zero = one == 0
-        found += int(ones_before[zero].sum())
+        inversions += int(ones_before[zero].sum())
         zeros = np.bincount(block, weights=zero, minlength=starts.size).astype(np.intp)
         target = starts[block] + np.where(zero, zeros_before, zeros[block] + ones_before)
         moved = np.empty_like(codes)
         moved[target] = codes
         codes = moved
-    return found
+    return inversions
 
 
 def _finite(values: Numbers) -> Array:

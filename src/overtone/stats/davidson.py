@@ -21,7 +21,7 @@ Codes = npt.NDArray[np.intp]
 
 _SHORT = 1e-8  # a step this short: converged (the next one would be about its square)
 _LONGEST = 2.0  # no single step moves a rating further: far from the maximum, Newton's steps are too long
-_BEYOND = 25.0  # players who met and are rated this far apart (odds of 10^10) diverge to infinity
+_BEYOND = 25.0  # players who met and are rated this far differences (odds of 10^10) diverge to infinity
 _UNKNOWN = 1e-7  # votes: a coefficient that changes the chances by less than this diverges too
 _NO_TIES = -40.0  # log ν where no tie was seen
 
@@ -81,11 +81,11 @@ def counts(of: Cells, weights: Array | None = None) -> Array:
 
     Without ν, a tie is half a win for both.
     """
-    found = np.bincount(of.place, weights=weights, minlength=of.size * 3).reshape(of.size, 3).astype(np.float64)
+    table = np.bincount(of.place, weights=weights, minlength=of.size * 3).reshape(of.size, 3).astype(np.float64)
     if not of.tied:
-        found += found[:, [TIE]] / 2 * np.array([1.0, 0.0, 1.0])
-        found[:, TIE] = 0
-    return found
+        table += table[:, [TIE]] / 2 * np.array([1.0, 0.0, 1.0])
+        table[:, TIE] = 0
+    return table
 
 
 def solve(
@@ -94,30 +94,30 @@ def solve(
     """Return the maximum-likelihood parameters of every problem in `seen` (problems, cells, 3), and which have
     converged.
     """
-    found, done = np.array(start), np.zeros(len(seen), dtype=bool)
+    solution, done = np.array(start), np.zeros(len(seen), dtype=bool)
     if of.tied:
-        found[seen[..., TIE].sum(-1) == 0, -1] = _NO_TIES
-    step = np.zeros_like(found)
+        solution[seen[..., TIE].sum(-1) == 0, -1] = _NO_TIES
+    step = np.zeros_like(solution)
     height = np.full(len(seen), -np.inf)
     active = np.arange(len(seen)) if prior else np.flatnonzero(linked(of, seen))
     for _ in range(steps):
-        tried = found[active] + step[active]
+        tried = solution[active] + step[active]
         here = climb(of, seen[active], tried, prior)
         lower = here.height < height[active] - 1e-9 * np.abs(here.height)
         step[active[lower]] /= 2  # too far: go back and halve the step
         up, better = active[~lower], ~lower
-        found[up], height[up] = tried[better], here.height[better]
+        solution[up], height[up] = tried[better], here.height[better]
         new = _steps(of, here.curvature[better], here.slope[better], prior)
         longest = np.abs(new).max(1, initial=0.0)
         step[up] = new * np.minimum(1.0, _LONGEST / np.maximum(longest, 1e-300))[:, None]
         lost = np.isnan(longest) | here.endless[better]
         settled = (longest < short) & ~lost
-        found[up[settled]] += new[settled]
+        solution[up[settled]] += new[settled]
         done[up[settled]] = True
         active = np.sort(np.concatenate([active[lower], up[~settled & ~lost]]))
         if not active.size:
             break
-    return found, done
+    return solution, done
 
 
 def linked(of: Cells, seen: Array) -> npt.NDArray[np.bool_]:
@@ -127,24 +127,24 @@ def linked(of: Cells, seen: Array) -> npt.NDArray[np.bool_]:
     held_up, held_down = seen[..., 0] + seen[..., TIE] > 0, seen[..., 2] + seen[..., TIE] > 0
     reach[:, first, second] = _per_pair(of, held_up.astype(np.float64)) > 0
     reach[:, second, first] = _per_pair(of, held_down.astype(np.float64)) > 0
-    everybody = np.ones(len(seen), dtype=bool)
-    for ways in (reach, reach.transpose(0, 2, 1)):
+    all_linked = np.ones(len(seen), dtype=bool)
+    for direction in (reach, reach.transpose(0, 2, 1)):
         known = np.zeros((len(seen), of.players), dtype=np.float32)
         known[:, 0] = 1
         while True:
-            further = np.maximum(known, (known[:, None, :] @ ways)[:, 0] > 0)
+            further = np.maximum(known, (known[:, None, :] @ direction)[:, 0] > 0)
             if (further == known).all():
                 break
             known = further
-        everybody &= known.all(1)
-    return everybody
+        all_linked &= known.all(1)
+    return all_linked
 
 
 def log_odds(of: Cells, parameters: Array) -> Array:
     """Return the log-odds of the first player against the second, ties aside: (problems, cells)."""
     n, k = of.players, of.x.shape[1]
-    apart = parameters[:, :n] @ of.sides.T
-    return np.asarray(apart[:, of.pair] + parameters[:, n : n + k] @ of.x.T if k else apart)
+    differences = parameters[:, :n] @ of.sides.T
+    return np.asarray(differences[:, of.pair] + parameters[:, n : n + k] @ of.x.T if k else differences)
 
 
 def chances(of: Cells, parameters: Array) -> Array:
@@ -154,11 +154,10 @@ def chances(of: Cells, parameters: Array) -> Array:
     log_tie = parameters[:, -1:] if of.tied else None
     if log_tie is not None:
         top = np.maximum(top, log_tie)
-    found = np.empty((*half.shape, 3))
-    found[..., 0], found[..., 2] = np.exp(half - top), np.exp(-half - top)
-    found[..., 1] = np.exp(log_tie - top) if log_tie is not None else 0.0
-    found /= found.sum(-1, keepdims=True)
-    return found
+    odds = np.empty((*half.shape, 3))
+    odds[..., 0], odds[..., 2] = np.exp(half - top), np.exp(-half - top)
+    odds[..., 1] = np.exp(log_tie - top) if log_tie is not None else 0.0
+    return np.asarray(odds / odds.sum(-1, keepdims=True))
 
 
 def climb(of: Cells, seen: Array, parameters: Array, prior: float) -> Point:
@@ -202,9 +201,9 @@ def climb(of: Cells, seen: Array, parameters: Array, prior: float) -> Point:
         height += prior * (-np.logaddexp(0, rating) - np.logaddexp(0, -rating)).sum(1)
         slope[:, :n] -= prior * np.tanh(rating / 2)
         curvature[:, at, at] += prior / 2 / np.cosh(rating / 2) ** 2
-    apart = np.abs(parameters[:, :n] @ of.sides.T).max(1, initial=0.0)
+    differences = np.abs(parameters[:, :n] @ of.sides.T).max(1, initial=0.0)
     known = curvature[:, np.arange(n, n + k), np.arange(n, n + k)].min(1, initial=np.inf)
-    return Point(height, slope, curvature, (apart > _BEYOND) | (known < _UNKNOWN))
+    return Point(height, slope, curvature, (differences > _BEYOND) | (known < _UNKNOWN))
 
 
 def held(of: Cells, curvature: Array, prior: float) -> Array:
@@ -221,13 +220,13 @@ def _steps(of: Cells, curvature: Array, slope: Array, prior: float) -> Array:
     try:
         return np.asarray(np.linalg.solve(fixed, slope[..., None])[..., 0])
     except np.linalg.LinAlgError:  # one of them has no maximum: find out which
-        found = np.full_like(slope, np.nan)
+        steps = np.full_like(slope, np.nan)
         for i in range(len(slope)):
             try:
-                found[i] = np.linalg.solve(fixed[i], slope[i])
+                steps[i] = np.linalg.solve(fixed[i], slope[i])
             except np.linalg.LinAlgError:
                 continue  # stays NaN: not converged
-        return found
+        return steps
 
 
 def _per_pair(of: Cells, values: Array) -> Array:

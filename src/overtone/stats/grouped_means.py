@@ -35,8 +35,8 @@ class Parts:
         """Return each part's mean of the table's values, NaN left out, as `cluster.mean` computes it."""
         mean, error, rows, clusters, _ = self._sums(values[self.rows])
         return [
-            student(*found, level)
-            for found in zip(mean.tolist(), error.tolist(), rows.tolist(), clusters.tolist(), strict=True)
+            student(*part, level)
+            for part in zip(mean.tolist(), error.tolist(), rows.tolist(), clusters.tolist(), strict=True)
         ]
 
     def proportions(self, values: Array, *, level: float = 0.95) -> list[Interval]:
@@ -56,14 +56,14 @@ class Parts:
         rows = np.bincount(self._part[known], minlength=len(self.sizes)).tolist()
         clusters = self._count(known).tolist()
         shared = np.bincount(self._owner, weights=pull_a * pull_b, minlength=len(self.sizes)).tolist()
-        return [newcombe(*found) for found in zip(a, b, shared, rows, clusters, strict=True)]
+        return [newcombe(*part) for part in zip(a, b, shared, rows, clusters, strict=True)]
 
     def _proportions(self, x: Array, level: float) -> tuple[list[Interval], Array]:
         if np.nanmin(x, initial=0.0) < 0 or np.nanmax(x, initial=0.0) > 1:
             raise ValueError("the values of a proportion must be between 0 and 1")
         mean, error, rows, clusters, pulls = self._sums(x)
-        found = zip(mean.tolist(), error.tolist(), rows.tolist(), clusters.tolist(), strict=True)
-        return [wilson(*one, level) for one in found], pulls
+        parts = zip(mean.tolist(), error.tolist(), rows.tolist(), clusters.tolist(), strict=True)
+        return [wilson(*part, level) for part in parts], pulls
 
     def _sums(self, x: Array) -> tuple[Array, Array, Rows, Rows, Array]:
         """Return mean, clustered error, rows and clusters of every part, and every cell's influence on the mean of its

@@ -51,11 +51,11 @@ def cohen(a: Ratings, b: Ratings, weights: Weights | None = None) -> float:
     values, codes = np.unique(np.concatenate([x, y]), return_inverse=True)
     table = _crossed(codes[: x.size], codes[x.size :], len(values)).astype(np.float64)
     if weights is None:
-        apart = 1 - np.eye(len(values))
+        distances = 1 - np.eye(len(values))
     else:
-        apart = np.abs(values[:, None] - values[None, :]) ** (1 if weights == "linear" else 2)
-    expected = float(table.sum(1) @ apart @ table.sum(0)) / x.size
-    return 1 - float((table * apart).sum()) / expected if expected > 0 else math.nan
+        distances = np.abs(values[:, None] - values[None, :]) ** (1 if weights == "linear" else 2)
+    expected = float(table.sum(1) @ distances @ table.sum(0)) / x.size
+    return 1 - float((table * distances).sum()) / expected if expected > 0 else math.nan
 
 
 def confusion(a: Ratings, b: Ratings, categories: Ratings) -> Counts:
@@ -65,9 +65,9 @@ def confusion(a: Ratings, b: Ratings, categories: Ratings) -> Counts:
     places = {name: at for at, name in enumerate(names)}
     if len(places) != len(names):
         raise ValueError("duplicate category; list every category once")
-    strange = sorted({str(value) for value in [*x.tolist(), *y.tolist()] if value not in places})
-    if strange:
-        raise ValueError(f"ratings outside the categories: {', '.join(strange[:5])}; name every category, or drop them")
+    unknown = sorted({str(value) for value in [*x.tolist(), *y.tolist()] if value not in places})
+    if unknown:
+        raise ValueError(f"ratings outside the categories: {', '.join(unknown[:5])}; name every category, or drop them")
     codes = [np.array([places[value] for value in side.tolist()], dtype=np.intp) for side in (x, y)]
     return _crossed(codes[0], codes[1], len(names))
 

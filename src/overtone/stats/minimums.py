@@ -99,12 +99,12 @@ def shortfall(minimum: Minimum, lacking: Iterable[tuple[str, int]]) -> str:
     """Say which subjects have too little data, how much each has, what is needed and how to get it; "" if none lacks
     data.
     """
-    found = list(dict.fromkeys(lacking))
-    if not found:
+    too_few = list(dict.fromkeys(lacking))
+    if not too_few:
         return ""
-    named = [f"{subject} ({have:,} of {minimum.least})" for subject, have in found[:SHOWN]]
-    if len(found) > SHOWN:
-        named.append(f"{len(found) - SHOWN} more")
+    named = [f"{subject} ({have:,} of {minimum.least})" for subject, have in too_few[:SHOWN]]
+    if len(too_few) > SHOWN:
+        named.append(f"{len(too_few) - SHOWN} more")
     return (
         f"Not enough data for a sentence on: {'; '.join(named)}. It needs at least {minimum.least} {minimum.unit}: "
         f"{minimum.reason}. {minimum.supply}."

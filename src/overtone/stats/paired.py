@@ -1,12 +1,11 @@
-"""Paired tests: is A better than B on the same rows? Sign flips, bootstrap and McNemar's test over whole clusters.
+"""The paired permutation test: is A better than B on the same rows? It flips the signs of whole clusters.
 
 If A and B are equally good, a cluster's difference is as likely to have either sign. The permutation test compares the
 mean difference with its value under other signs: under all of them if there are at most 2^16, else under seeded draws.
 The interval holds exactly the differences that the test does not reject. (With a subset's signs flipped, the shifted
 mean difference is at least as large as the observed one exactly if the subset's own mean lies below the shift. So the
 interval's ends are quantiles of the means of subsets: Hartigan 1969.) The test assumes that the differences are
-distributed symmetrically around their centre. The bootstrap does not, but needs more clusters: below about 30 its
-intervals are too narrow.
+distributed symmetrically around their centre.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from overtone.stats import binomial, bootstrap
 from overtone.stats.cluster import Labels, Numbers, codes
 
 Alternative = Literal["two-sided", "greater", "less"]
@@ -48,19 +46,6 @@ class Comparison:
     clusters: int
 
 
-@dataclass(frozen=True)
-class Discordant:
-    """McNemar's counts of the rows that only one of the two got, the difference of the two shares, and the exact
-    p-value.
-    """
-
-    only_a: int
-    only_b: int
-    rows: int
-    difference: float
-    p: float
-
-
 def permutation(
     values_a: Numbers,
     values_b: Numbers,
@@ -77,10 +62,13 @@ def permutation(
     For "no worse than by a margin" pass `null=-margin, alternative="greater"`.
     """
     sums, sizes = _totals(values_a, values_b, clusters)
-    _check(draws, level, alternative)
+    if draws < 2 or not 0 < level < 1:
+        raise ValueError(f"needs at least two draws and a level between 0 and 1, not {draws} and {level}")
+    if alternative not in ("two-sided", "greater", "less"):
+        raise ValueError(f"unknown alternative {alternative!r}; known: two-sided, greater, less")
     rows, count = float(sizes.sum()), sums.size
     if count == 0:
-        return _nothing(null, alternative)
+        return Comparison(math.nan, math.nan, math.nan, math.nan, null, alternative, False, 0, 0)
     value = float(sums.sum()) / rows
     exact = count <= EXACT_CLUSTERS
     shifted = sums - null * sizes
@@ -102,56 +90,6 @@ def permutation(
     }[alternative]
     low, high = _edges(np.concatenate(means), patterns, level)
     return Comparison(value, low, high, p, null, alternative, exact, int(rows), count)
-
-
-def bootstrap_test(
-    values_a: Numbers,
-    values_b: Numbers,
-    clusters: Labels,
-    *,
-    seed: int,
-    draws: int = 10_000,
-    level: float = 0.95,
-    null: float = 0.0,
-    alternative: Alternative = "two-sided",
-) -> Comparison:
-    """Run the paired bootstrap test of mean(a − b) = `null`: p is how far the draws reach beyond it.
-
-    The interval is that of `bootstrap.paired`, from the same draws. Two-sided, p is below 1 − level if it excludes
-    `null`.
-    """
-    sums, sizes = _totals(values_a, values_b, clusters)
-    _check(draws, level, alternative)
-    rows, count = int(sizes.sum()), sums.size
-    if count == 0:
-        return _nothing(null, alternative)
-    value = float(sums.sum()) / rows
-    if count < 2:
-        return Comparison(value, math.nan, math.nan, math.nan, null, alternative, False, rows, count)
-    totals = np.stack([sums, sizes], axis=1)
-    drawn = np.concatenate([times @ totals for times in bootstrap.resamples(count, seed=seed, draws=draws)])
-    means = drawn[:, 0] / drawn[:, 1]
-    close = 1e-12 * max(1.0, abs(value), abs(null))
-    below, above = (1 + int((means <= null + close).sum())), (1 + int((means >= null - close).sum()))
-    p = {"greater": below, "less": above, "two-sided": min(draws + 1, 2 * min(below, above))}[alternative] / (draws + 1)
-    found = bootstrap.interval(value, means, np.empty(0), rows, count, level=level)
-    return Comparison(value, found.low, found.high, p, null, alternative, False, rows, count)
-
-
-def mcnemar(values_a: Numbers, values_b: Numbers) -> Discordant:
-    """Run McNemar's exact test for zeros and ones on independent rows: are "only a" and "only b" equally frequent?
-
-    If rows share clusters, use `permutation`; with every row its own cluster it gives the same p-value.
-    """
-    a, b = np.asarray(values_a, dtype=np.float64), np.asarray(values_b, dtype=np.float64)
-    if a.ndim != 1 or a.shape != b.shape:
-        raise ValueError(f"{a.size} values against {b.size}: a paired test needs both for every row")
-    if not (np.isin(a, (0, 1)).all() and np.isin(b, (0, 1)).all()):
-        raise ValueError("McNemar's test needs zeros and ones; use permutation for other numbers")
-    only_a, only_b = int((a > b).sum()), int((b > a).sum())
-    p = min(1.0, 2 * binomial.at_least(max(only_a, only_b), only_a + only_b, 0.5))
-    difference = (only_a - only_b) / a.size if a.size else math.nan
-    return Discordant(only_a, only_b, a.size, difference, p if a.size else math.nan)
 
 
 def _flipped(table: Array, exact: bool, draws: int, seed: int) -> Iterator[Array]:
@@ -195,14 +133,3 @@ def _totals(values_a: Numbers, values_b: Numbers, clusters: Labels) -> tuple[Arr
     ids, count = codes(clusters)
     sums = np.bincount(ids, weights=a - b, minlength=count)
     return sums.astype(np.float64), np.bincount(ids, minlength=count).astype(np.float64)
-
-
-def _check(draws: int, level: float, alternative: str) -> None:
-    if draws < 2 or not 0 < level < 1:
-        raise ValueError(f"needs at least two draws and a level between 0 and 1, not {draws} and {level}")
-    if alternative not in ("two-sided", "greater", "less"):
-        raise ValueError(f"unknown alternative {alternative!r}; known: two-sided, greater, less")
-
-
-def _nothing(null: float, alternative: Alternative) -> Comparison:
-    return Comparison(math.nan, math.nan, math.nan, math.nan, null, alternative, False, 0, 0)

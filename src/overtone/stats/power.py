@@ -92,31 +92,6 @@ def mean_size(
     return Design(difference, math.ceil(clusters * per_cluster - 1e-9), clusters, reached(clusters))
 
 
-def mean_detectable(
-    spread: float,
-    clusters: int,
-    *,
-    power: float = 0.8,
-    per_cluster: float = 1,
-    alike: float = 0.0,
-    level: float = 0.95,
-    sides: int = 2,
-) -> float:
-    """Return the smallest mean difference that this many clusters detect with probability `power`."""
-    _check_size(1.0, power, level)
-
-    def reached(difference: float) -> float:
-        return mean_power(difference, spread, clusters, per_cluster=per_cluster, alike=alike, level=level, sides=sides)
-
-    low, high = 0.0, spread
-    while reached(high) < power:
-        low, high = high, 2 * high
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if reached(middle) < power else (low, middle)
-    return high
-
-
 def proportion_power(
     only_a: float,
     only_b: float,

@@ -103,7 +103,7 @@ def mean(
         labelled_judge=np.bincount(of_labelled, weights=seen, minlength=count).astype(np.float64),
         human=np.bincount(of_labelled, weights=human, minlength=count).astype(np.float64),
     )
-    value, error, weight = (float(found) for found in solve(totals, _step(human, everything)))
+    value, error, weight = (float(number) for number in solve(totals, _step(human, everything)))
     half = cluster.student_quantile(0.5 + level / 2, known - 1) * error
     return Corrected(
         value=value,

@@ -4,8 +4,8 @@ A rating is a log-strength, 0 on average. If two ratings differ by d, and ties a
 the odds e^d. `points` converts to the customary scale (400 points are odds of 10). Ratings are fitted by maximum
 likelihood (`davidson.py`); if no finite maximum exists, the error names the players that cause it.
 
-Votes on the same script, or by the same rater, are not independent: pass their `clusters`. "sandwich" adds the votes'
-influences up within clusters; it is quick and accurate with about 50 clusters or more. "bootstrap" resamples clusters.
+Votes on the same script, or by the same rater, are not independent: pass their `clusters`. The intervals add the votes'
+influences up within clusters (the sandwich estimator), which is accurate with about 50 clusters or more.
 """
 
 from __future__ import annotations
@@ -18,18 +18,15 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from overtone.stats import bootstrap, davidson
+from overtone.stats import davidson
 from overtone.stats.cluster import Interval, Labels, Numbers, codes, student_quantile
 from overtone.stats.votes import TIE, Votes, check
 
 Array = npt.NDArray[np.float64]
 Ties = Literal["davidson", "half"]
-Method = Literal["sandwich", "bootstrap"]
 
 POINTS = 400 / math.log(10)  # per unit of log-strength
-_STEPS, _STEPS_OF_A_DRAW = 100, 40
-_SHORT_IN_A_DRAW = 1e-4  # leaves an error of about 1e-8: negligible next to the draw's own error
-_CELLS = 400_000  # number of outcomes held at once
+_STEPS = 100
 
 
 @dataclass(frozen=True)
@@ -50,7 +47,7 @@ class Ranking:
     """All ratings, best first, with the data needed to compare any two.
 
     `tie` is ν: two equal players tie with probability ν ÷ (2 + ν). `covariates` are the coefficients, per unit of
-    difference. `left_out` counts bootstrap draws without finite ratings.
+    difference.
     """
 
     rated: tuple[Rated, ...]
@@ -61,7 +58,6 @@ class Ranking:
     votes: int
     clusters: int
     level: float
-    left_out: int
 
     def of(self, player: Hashable) -> Rated:
         """Return one player's rating."""
@@ -96,9 +92,6 @@ def bradley_terry(
     prior: float = 0.0,
     covariates: Mapping[str, Numbers] | None = None,
     side: bool = False,
-    method: Method = "sandwich",
-    seed: int = 0,
-    draws: int = 1000,
     level: float = 0.95,
 ) -> Ranking:
     """Compute Bradley–Terry ratings of all players, best first.
@@ -110,10 +103,10 @@ def bradley_terry(
         a general preference for side A.
     Raises ValueError if ratings have no finite value (see `votes.check`), or a covariate fully explains who wins.
     """
-    if ties not in ("davidson", "half") or method not in ("sandwich", "bootstrap"):
-        raise ValueError(f"unknown ties={ties!r} (davidson, half) or method={method!r} (sandwich, bootstrap)")
-    if not 0 < level < 1 or prior < 0 or not math.isfinite(prior) or draws < 2:
-        raise ValueError("needs a level between 0 and 1, a prior of at least 0 and at least two draws")
+    if ties not in ("davidson", "half"):
+        raise ValueError(f"unknown ties={ties!r}; known: davidson, half")
+    if not 0 < level < 1 or prior < 0 or not math.isfinite(prior):
+        raise ValueError("needs a level between 0 and 1 and a prior of at least 0")
     labels = range(len(cast)) if clusters is None else clusters
     if len(labels) != len(cast):
         raise ValueError(f"{len(cast)} votes but {len(labels)} cluster labels")
@@ -129,33 +122,25 @@ def bradley_terry(
     cells = davidson.cells(cast, x, tied=davidsons)
     start = np.zeros((1, cells.parameters))
     seen = davidson.counts(cells)[None]
-    found, done = davidson.solve(cells, seen, start, prior=prior, steps=_STEPS)
+    solution, done = davidson.solve(cells, seen, start, prior=prior, steps=_STEPS)
     if not done[0]:
         raise ValueError(_unsettled(named))
     ids, count = codes(labels)
     n = cells.players
     project = np.eye(cells.parameters)
     project[:n, :n] -= 1 / n  # ratings are 0 on average
-    estimate = found[0] @ project
-    left_out = 0
-    if method == "sandwich" or count < 2:
-        spread = _sandwich(cast, cells, found, seen, ids, count, prior)
-        spread = project @ spread @ project.T
-        half = _quantile(level, count) * np.sqrt(np.maximum(np.diag(spread), 0))
-        low, high = estimate - half, estimate + half
-    else:
-        drawn, left_out = _drawn(cells, found, ids, count, prior=prior, seed=seed, draws=draws, level=level)
-        drawn = drawn @ project
-        spread = np.cov(drawn, rowvar=False).reshape(cells.parameters, -1)
-        low, high = np.quantile(drawn, [0.5 - level / 2, 0.5 + level / 2], axis=0)
+    estimate = solution[0] @ project
+    spread = project @ _sandwich(cast, cells, solution, seen, ids, count, prior) @ project.T
     errors = np.sqrt(np.maximum(np.diag(spread), 0))
+    half = _quantile(level, count) * errors
+    low, high = estimate - half, estimate + half
     often = np.bincount(cast.a, minlength=n) + np.bincount(cast.b, minlength=n)
     places = _places(estimate[:n], spread[:n, :n], _quantile(level, count))
     order = np.argsort(-estimate[:n], kind="stable")
 
     def interval(at: int, rows: int, unit: float = 1.0) -> Interval:
-        value, error, under, over = (float(v[at]) / unit for v in (estimate, errors, low, high))
-        return Interval(value, error, under, over, rows, count)
+        value, error, lower, upper = (float(v[at]) / unit for v in (estimate, errors, low, high))
+        return Interval(value, error, lower, upper, rows, count)
 
     return Ranking(
         rated=tuple(
@@ -169,7 +154,6 @@ def bradley_terry(
         votes=len(cast),
         clusters=count,
         level=level,
-        left_out=left_out,
     )
 
 
@@ -188,14 +172,20 @@ def _columns(cast: Votes, covariates: Mapping[str, Numbers], side: bool) -> dict
 
 
 def _sandwich(
-    cast: Votes, cells: davidson.Cells, found: Array, seen: Array, ids: npt.NDArray[np.intp], count: int, prior: float
+    cast: Votes,
+    cells: davidson.Cells,
+    solution: Array,
+    seen: Array,
+    ids: npt.NDArray[np.intp],
+    count: int,
+    prior: float,
 ) -> Array:
     """Compute bread · meat · bread: the votes' influences, added up within clusters before they are squared (CR1)."""
     if count < 2:
         return np.full((cells.parameters, cells.parameters), math.nan)
-    here = davidson.climb(cells, seen, found, prior)
+    here = davidson.climb(cells, seen, solution, prior)
     bread = np.linalg.inv(davidson.held(cells, here.curvature, prior)[0])
-    p = davidson.chances(cells, found)[0]
+    p = davidson.chances(cells, solution)[0]
     cell, outcome = cells.place // 3, cells.place % 3
     off = (1 - outcome) / 2 - (p[cell, 0] - p[cell, 2]) / 2
     n, k = cells.players, cells.x.shape[1]
@@ -209,47 +199,6 @@ def _sandwich(
         influence[:, -1] = np.bincount(ids, weights=(outcome == TIE) - p[cell, TIE], minlength=count)
     influence -= influence.mean(0)  # their sum is the influence of the prior, or 0
     return np.asarray(bread @ (count / (count - 1) * influence.T @ influence) @ bread)
-
-
-def _drawn(
-    cells: davidson.Cells,
-    found: Array,
-    ids: npt.NDArray[np.intp],
-    count: int,
-    *,
-    prior: float,
-    seed: int,
-    draws: int,
-    level: float,
-) -> tuple[Array, int]:
-    """Return the parameters of every draw with finite ratings, and the number of other draws."""
-    kept = []
-    block: list[Array] = []
-    most = max(1, _CELLS // (cells.size * 3))
-
-    def flush() -> None:
-        at = np.repeat(found, len(block), axis=0)
-        fitted, done = davidson.solve(
-            cells, np.stack(block), at, prior=prior, steps=_STEPS_OF_A_DRAW, short=_SHORT_IN_A_DRAW
-        )
-        kept.append(fitted[done])
-        block.clear()
-
-    for times in bootstrap.resamples(count, seed=seed, draws=draws):
-        for row in times:
-            block.append(davidson.counts(cells, row[ids]))
-            if len(block) == most:
-                flush()
-    if block:
-        flush()
-    drawn = np.concatenate(kept)
-    lost = draws - len(drawn)
-    if lost > draws * (1 - level) / 2:
-        raise ValueError(
-            f"in {lost} of {draws} draws a player never lost or never won, so neither the rating nor the interval is "
-            "finite; collect more votes, give a prior, or use method='sandwich'"
-        )
-    return drawn, lost
 
 
 def _places(rating: Array, covariance: Array, cut: float) -> list[tuple[int, int]]:

@@ -59,10 +59,10 @@ def rater_effects(cast: Votes, ranking: Ranking, raters: Labels) -> tuple[Rater,
         return np.bincount(ids, weights=values, minlength=count).astype(np.float64)
 
     def effects(pull: Array, information: Array, centre: float = 0.0) -> list[Effect]:
-        found = zip(summed(pull).tolist(), summed(information).tolist(), strict=True)
+        sums = zip(summed(pull).tolist(), summed(information).tolist(), strict=True)
         return [
             Effect(centre + up / known, 1 / math.sqrt(known)) if known > 1e-12 else Effect(math.nan, math.nan)
-            for up, known in found
+            for up, known in sums
         ]
 
     rows = zip(

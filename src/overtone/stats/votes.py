@@ -143,10 +143,10 @@ def _closure(reach: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
 
 def _groups(together: npt.NDArray[np.bool_], cast: Votes) -> list[list[Hashable]]:
     """Group the players that belong together, smallest group first."""
-    found: dict[int, list[Hashable]] = {}
+    groups: dict[int, list[Hashable]] = {}
     for at, player in enumerate(cast.players):
-        found.setdefault(int(together[at].argmax()), []).append(player)
-    return sorted(found.values(), key=len)
+        groups.setdefault(int(together[at].argmax()), []).append(player)
+    return sorted(groups.values(), key=len)
 
 
 def _named(group: list[Hashable]) -> str:

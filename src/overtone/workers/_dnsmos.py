@@ -49,7 +49,7 @@ class Dnsmos:
         self.facts = {"names": list(NAMES), "weights": digests, "least": 0.25, "most": None}
 
     def __call__(self, sounds: list[Floats]) -> list[dict[str, float]]:
-        """Return the values of each sound, means over its windows. The networks read the windows of all sounds at once."""
+        """Return the values of each sound, means over its windows. The windows of all sounds are read together."""
         cut = [windows(x) for x in sounds]
         flat = np.concatenate(cut)
         raw, p808 = [], []

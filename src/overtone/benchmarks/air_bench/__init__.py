@@ -188,7 +188,7 @@ SUITE = Suite(
                     _CHAT,
                     read=wins,
                     ends=(0.0, 1.0),
-                    help="Share of verdicts, in both orders, that rate the answer above the reference; a tie is no win",
+                    help="Share of verdicts, in both orders, that rate the answer above the reference; a tie does not count",
                 ),
                 Column("model", "Model's mean", "air_a", _CHAT, kind="number"),
                 Column("reference", "Reference's mean", "air_b", _CHAT, kind="number"),
@@ -324,9 +324,7 @@ class AirBench(BenchmarkFolder):
         if not isinstance(described, str):
             described = msgspec.json.encode(described).decode()
         if not described:
-            self.notices.add(
-                "recordings without a description give a judge nothing to check answers by", about["id"]
-            )
+            self.notices.add("recordings without a description give a judge nothing to check answers by", about["id"])
         # The description of the recording takes the place of its words: a judge reads it, and a model that gets the
         # transcript instead of the audio gets the text that the authors gave to text models.
         return Item(

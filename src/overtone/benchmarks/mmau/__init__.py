@@ -154,9 +154,7 @@ class Mmau(BenchmarkFolder):
         answer = text(fields, ("answer",), where)
         gold = next((o.letter for o in options if o.text.casefold() == answer.casefold()), "") if answer else ""
         if answer and not gold:
-            self.notices.add(
-                "questions whose answer is not one of the choices are scored by string match only", known
-            )
+            self.notices.add("questions whose answer is not one of the choices are scored by string match only", known)
         elif not answer:
             self.notices.add("questions whose answer is hidden are asked but not scored", known)
         task, grade = (text(fields, (key,), where).lower() for key in ("task", "difficulty"))

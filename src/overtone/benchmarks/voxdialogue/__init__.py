@@ -217,9 +217,7 @@ class VoxDialogue(BenchmarkFolder):
         if None in clips:
             self.notices.add("earlier lines without a recording are given in writing", identity)
         if len(heard) > 1 and heard[-1].words == heard[-2].words:
-            self.notices.add(
-                "the last heard line repeats the words before it, a fault of the release", identity
-            )
+            self.notices.add("the last heard line repeats the words before it, a fault of the release", identity)
         _, _, topic, name = identity.split("/", 3)
         label = label_of(attribute, heard[-1], topic, self._ages)
         group = f"{attribute}/{topic}/{_STYLED.sub(lambda m: m[1], name)}"  # the same dialogue in three styles
