@@ -167,14 +167,14 @@ def test_dialogues_are_left_out_and_shared_keys_told_apart(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"wav": "../../etc/passwd"}, "record 2"),
+        ({"wav": "../../etc/passwd"}, "line 2"),
         ({"wav": ""}, "no 'wav'"),
         ({"key": ""}, "no 'key'"),
         ({"extra": {}}, "no 'question'"),
         ({"extra": [1]}, "'extra' holds a list"),
         ({"extra": "{"}, "'extra' is not JSON"),
         ({"extra": {"question": "Q.", "age": ["old"]}}, "'age' holds a list"),
-        ({"extra": {"question": "Q.", "age": "<OLD>", "a_wav_path": "../x.wav"}}, "record 2"),
+        ({"extra": {"question": "Q.", "age": "<OLD>", "a_wav_path": "../x.wav"}}, "line 2"),
         ({"category": "colour"}, "unknown category 'colour'"),
     ],
 )

@@ -86,7 +86,13 @@ SOURCES: dict[str, tuple[str, ...]] = {
         *_TEXT,
         "metrics/lengths.py",
     ),
-    "bertscore": (*_TEXT[:2], "metrics/bertscore.py", "metrics/_likeness.py", "workers/bert_matching.py"),
+    "bertscore": (
+        *_TEXT[:2],
+        "metrics/bertscore.py",
+        "metrics/_likeness.py",
+        "workers/bert_matching.py",
+        "workers/_hf.py",
+    ),
     "prosody": ("metrics/prosody.py", "audio/_measure.py", "audio/_pitch.py"),
     "style": (*_TEXT[:2], "metrics/style.py", "metrics/semsim.py", "metrics/_likeness.py"),
     "mmau": ("benchmarks/mmau/word_match.py",),
@@ -99,6 +105,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
         "metrics/_recogniser.py",
         "metrics/_numbers.py",
         "workers/whisper.py",
+        "workers/_hf.py",
     ),
     "uro": (
         "benchmarks/uro_bench/uro_metrics.py",

@@ -19,8 +19,8 @@ Fields = dict[str, Any]
 MAX_BYTES = 500_000_000  # the limit for one JSON file
 
 
-def read_objects(path: Path) -> Iterator[Fields]:
-    """Yield the objects of the list in a JSON file: the file is the list, or an object with one list in it.
+def read_objects(path: Path) -> Iterator[tuple[str, Fields]]:
+    """Yield (place, object) for the list in a JSON file: the file is the list, or an object with one list in it.
 
     A bare list is decoded one object at a time, because the tree of a whole file needs ten times its size in memory.
     """
@@ -33,11 +33,12 @@ def read_objects(path: Path) -> Iterator[Fields]:
     if not isinstance(tree, list):
         raise DataError(f"{name}: holds {kind_of(tree)}, but a list of objects is expected")
     for position, value in enumerate(tree):
+        where = f"{name}: position {position}"
         if isinstance(value, msgspec.Raw):
-            value = _decoded(value, f"{name}: position {position}")
+            value = _decoded(value, where)
         if not isinstance(value, dict):
-            raise DataError(f"{name}: position {position} holds {kind_of(value)}, but an object is expected")
-        yield lowered(value)
+            raise DataError(f"{where} holds {kind_of(value)}, but an object is expected")
+        yield where, lowered(value)
 
 
 def read_json(path: Path) -> Any:
@@ -62,16 +63,15 @@ def lowered(fields: Fields) -> Fields:
     return {key.strip().lower(): value for key, value in fields.items()}
 
 
-def read_rows(path: Path) -> Iterator[Fields]:
-    """Yield the objects of a JSON Lines file. Empty lines are skipped."""
-    name = shown(str(path))
+def read_rows(path: Path) -> Iterator[tuple[str, Fields]]:
+    """Yield (place, object) for every line of a JSON Lines file. Empty lines are skipped."""
     for number, line in enumerate(_read_bytes(path).splitlines(), 1):
-        if not line.strip():
-            continue
-        value = _decoded(line, f"{name}, line {number}")
-        if not isinstance(value, dict):
-            raise DataError(f"{name}, line {number} holds {kind_of(value)}, but an object is expected")
-        yield lowered(value)
+        if line.strip():
+            where = f"{shown(str(path))}, line {number}"
+            value = _decoded(line, where)
+            if not isinstance(value, dict):
+                raise DataError(f"{where} holds {kind_of(value)}, but an object is expected")
+            yield where, lowered(value)
 
 
 def text(fields: Fields, keys: Sequence[str], where: str) -> str:
@@ -113,18 +113,21 @@ class Sounds:
         self.root = root
         self._listed: dict[str, dict[str, list[str]]] = {}  # folder → file name → paths relative to the root
         self._files: set[str] = set()
-        self._found: dict[tuple[str, tuple[str, ...]], str | None] = {}
+        self._paths: dict[tuple[str, tuple[str, ...]], str | None] = {}
 
-    def find(self, named: str, folders: tuple[str, ...]) -> str | None:
+    def find(self, named: str, folders: tuple[str, ...], where: str) -> str | None:
         """Return the path of the file `named`, relative to the root, or None if it is missing.
 
         The file is looked up in `folders` (each "" or ending in "/"), then by its bare name anywhere in the first of
-        them. Raises DataError if the path leads outside the root.
+        them. Raises DataError, with the place `where` it is named, if the path leads outside the root.
         """
         key = (named, folders)
-        if key not in self._found:
-            self._found[key] = self._find(named, folders)
-        return self._found[key]
+        if key not in self._paths:
+            try:
+                self._paths[key] = self._find(named, folders)
+            except DataError as error:
+                raise DataError(f"{where}: {error}") from None
+        return self._paths[key]
 
     def _find(self, named: str, folders: tuple[str, ...]) -> str | None:
         names = self._list(folders[0])

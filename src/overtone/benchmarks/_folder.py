@@ -45,10 +45,7 @@ class BenchmarkFolder:
 
     def clip(self, named: str, folders: tuple[str, ...], where: str) -> str | None:
         """Return the clip's path relative to the root; None, with a warning, if the file is missing or empty."""
-        try:
-            path = self._sounds.find(named, folders)
-        except DataError as error:
-            raise DataError(f"{where}: {error}") from None
+        path = self._sounds.find(named, folders, where)
         if path is None:
             self.notices.add("questions whose recording is missing are left out", named)
         elif not (self.root / path).stat().st_size:

@@ -132,8 +132,7 @@ class EmpathyEval(BenchmarkFolder):
         answers: dict[str, str] = {}
         for path in files:
             rows = read_rows(path) if path.suffix == ".jsonl" else read_objects(path)
-            for number, fields in enumerate(rows, 1):
-                where = f"{shown(str(path))}, {number}"
+            for where, fields in rows:
                 letter = _answer(fields, where)
                 name = text(fields, ("question_id", "id"), where)
                 if not letter or not name:
@@ -148,8 +147,7 @@ class EmpathyEval(BenchmarkFolder):
         if not source:
             raise DataError(f"{shown(str(path))}: its name has none of {', '.join(SETTINGS)}; keep the released name")
         folder = self.folder_of(path)
-        for position, fields in enumerate(read_objects(path)):
-            where = f"{shown(str(path))}: position {position}"
+        for where, fields in read_objects(path):
             name = text(fields, ("question_id", "id"), where)
             if not name:
                 raise DataError(f"{where}: no 'question_id'; every question needs one")
@@ -173,14 +171,13 @@ class EmpathyEval(BenchmarkFolder):
     def _find(self, named: object, folder: str, where: str) -> str | None:
         if not isinstance(named, str) or not named.strip():
             raise DataError(f"{where}: a recording's path is {kind_of(named)}, but text is expected")
-        return self._sounds.find(named, (folder, ""))
+        return self._sounds.find(named, (folder, ""), where)
 
     # ── the training files ──────────────────────────────────────────────────────────────────────────────────────────
 
     def _train(self, path: Path) -> Iterator[Item]:
         folder = self.folder_of(path)
-        for number, fields in enumerate(read_rows(path), 1):
-            where = f"{shown(str(path))}, line {number}"
+        for where, fields in read_rows(path):
             name = text(fields, ("id",), where)
             contexts = fields.get("contexts")
             if not name or not isinstance(contexts, list | dict):
@@ -198,8 +195,8 @@ class EmpathyEval(BenchmarkFolder):
         where: str,
     ) -> Iterator[Item]:  # fmt: skip
         stem = f"{name}_{variant}"
-        utterance = self._sounds.find(f"user_audio/{user}.wav", (folder, ""))
-        good, bad = (self._sounds.find(f"response_audio/{stem}_{p}Para.wav", (folder, "")) for p in ("good", "bad"))
+        names = (f"user_audio/{user}", f"response_audio/{stem}_goodPara", f"response_audio/{stem}_badPara")
+        utterance, good, bad = (self._sounds.find(f"{one}.wav", (folder, ""), where) for one in names)
         if utterance is None or good is None or bad is None:
             self.notices.add("training pairs with a missing recording are left out", f"{kind}/{stem}")
             return

@@ -125,8 +125,7 @@ class Open(EchoMind):
             return
         inside(self.root, path.relative_to(self.root).as_posix())
         ids = UniqueIds(self.notices, "dialogues")
-        for position, fields in enumerate(read_objects(path)):
-            where = f"{shown(str(path))}: position {position}"
+        for where, fields in read_objects(path):
             case_id = text(fields, ("case_id", "id"), where)
             if not case_id:
                 raise DataError(f"{where}: no 'case_id'; every dialogue needs one")

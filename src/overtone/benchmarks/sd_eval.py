@@ -126,12 +126,10 @@ class SdEval(BenchmarkFolder):
             self._items += self._read(category, path)
 
     def _read(self, category: str, path: Path) -> Iterator[Item]:
-        rows = list(read_objects(path))
-        where = [f"{shown(str(path))}: position {position}" for position in range(len(rows))]
-        paths = [text(row, ("wav_path",), at) for row, at in zip(rows, where, strict=True)]
-        stems = Counter(PurePosixPath(named).stem for named in paths)
+        rows = [(at, fields, text(fields, ("wav_path",), at)) for at, fields in read_objects(path)]
+        stems = Counter(PurePosixPath(named).stem for _, _, named in rows)
         seen: set[str] = set()
-        for fields, named, at in zip(rows, paths, where, strict=True):
+        for at, fields, named in rows:
             name = text(fields, ("utt_id",), at)
             if not name or not named:
                 raise DataError(f"{at}: no {'utt_id' if not name else 'wav_path'!r}; fetch the file again")

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from overtone.stats.beta import student_cdf
 from overtone.stats.cluster import normal_quantile, student_quantile
 
+LEVEL = 0.95  # of the test, two-sided
 _MOST = 1_000_000_000  # rows: a design that needs more is rejected
 
 
@@ -48,94 +49,59 @@ def discordant(rate_a: float, rate_b: float, alike: float = 0.0) -> tuple[float,
 
 
 def mean_power(
-    difference: float,
-    spread: float,
-    clusters: int,
-    *,
-    per_cluster: float = 1,
-    alike: float = 0.0,
-    level: float = 0.95,
-    sides: int = 2,
+    difference: float, spread: float, clusters: int, *, per_cluster: float = 1, alike: float = 0.0, level: float = LEVEL
 ) -> float:
-    """Return the power of a paired test at 1 − `level` to detect a mean `difference`, if rows' differences have
-    `spread`.
+    """Return the power of a two-sided paired test at 1 − `level` to detect a mean `difference`, if rows' differences
+    have `spread`.
     """
-    _check(level, sides, per_cluster, alike)
+    _check(level, per_cluster, alike)
     if clusters < 2:
         raise ValueError("a paired test needs at least two clusters")
     if spread <= 0:
         raise ValueError("the spread of the differences must be above 0")
     rows = clusters * per_cluster / design_effect(per_cluster, alike)
     moved = abs(difference) * math.sqrt(rows) / spread
-    cut = student_quantile(1 - (1 - level) / sides, clusters - 1)
-    wrong_side = student_cdf(-cut - moved, clusters - 1) if sides == 2 else 0.0
-    return student_cdf(moved - cut, clusters - 1) + wrong_side
+    cut = student_quantile(1 - (1 - level) / 2, clusters - 1)
+    return student_cdf(moved - cut, clusters - 1) + student_cdf(-cut - moved, clusters - 1)
 
 
 def mean_size(
-    difference: float,
-    spread: float,
-    *,
-    power: float = 0.8,
-    per_cluster: float = 1,
-    alike: float = 0.0,
-    level: float = 0.95,
-    sides: int = 2,
+    difference: float, spread: float, *, power: float = 0.8, per_cluster: float = 1, alike: float = 0.0
 ) -> Design:
     """Return the fewest clusters with which `mean_power` reaches `power`."""
-    _check_size(difference, power, level)
 
     def reached(clusters: int) -> float:
-        return mean_power(difference, spread, clusters, per_cluster=per_cluster, alike=alike, level=level, sides=sides)
+        return mean_power(difference, spread, clusters, per_cluster=per_cluster, alike=alike)
 
-    clusters = _fewest(reached, power)
-    return Design(difference, math.ceil(clusters * per_cluster - 1e-9), clusters, reached(clusters))
+    return _smallest(difference, power, per_cluster, reached)
 
 
 def proportion_power(
-    only_a: float,
-    only_b: float,
-    clusters: int,
-    *,
-    per_cluster: float = 1,
-    alike: float = 0.0,
-    level: float = 0.95,
-    sides: int = 2,
+    only_a: float, only_b: float, clusters: int, *, per_cluster: float = 1, alike: float = 0.0, level: float = LEVEL
 ) -> float:
     """Return the power of McNemar's test for shares `only_a` and `only_b` of rows that only one side gets right."""
-    _check(level, sides, per_cluster, alike)
+    _check(level, per_cluster, alike)
     _check_discordant(only_a, only_b)
     rows = clusters * per_cluster / design_effect(per_cluster, alike)
     difference, either = abs(only_a - only_b), only_a + only_b
-    cut = -normal_quantile((1 - level) / sides)
+    cut = -normal_quantile((1 - level) / 2)
     left = math.sqrt(max(either - difference**2, 0.0))
     reach = difference * math.sqrt(rows)
     near = (reach - cut * math.sqrt(either)) / left if left else math.copysign(math.inf, reach - cut)
-    far = (-reach - cut * math.sqrt(either)) / left if left and sides == 2 else -math.inf
+    far = (-reach - cut * math.sqrt(either)) / left if left else -math.inf
     return student_cdf(near, math.inf) + student_cdf(far, math.inf)
 
 
 def proportion_size(
-    only_a: float,
-    only_b: float,
-    *,
-    power: float = 0.8,
-    per_cluster: float = 1,
-    alike: float = 0.0,
-    level: float = 0.95,
-    sides: int = 2,
+    only_a: float, only_b: float, *, power: float = 0.8, per_cluster: float = 1, alike: float = 0.0
 ) -> Design:
     """Return the fewest clusters with which `proportion_power` reaches `power`."""
     _check_discordant(only_a, only_b)
-    _check_size(only_a - only_b, power, level)
 
     def reached(clusters: int) -> float:
-        return proportion_power(
-            only_a, only_b, clusters, per_cluster=per_cluster, alike=alike, level=level, sides=sides
-        )
+        return proportion_power(only_a, only_b, clusters, per_cluster=per_cluster, alike=alike)
 
-    clusters = _fewest(reached, power)
-    return Design(only_a - only_b, math.ceil(clusters * per_cluster - 1e-9), clusters, reached(clusters))
+    return _smallest(only_a - only_b, power, per_cluster, reached)
 
 
 def design_effect(per_cluster: float, alike: float) -> float:
@@ -143,8 +109,12 @@ def design_effect(per_cluster: float, alike: float) -> float:
     return 1 + (per_cluster - 1) * alike
 
 
-def _fewest(reached: Callable[[int], float], power: float) -> int:
-    """Return the smallest number from 2 up that reaches the power: by doubling, then bisection."""
+def _smallest(difference: float, power: float, per_cluster: float, reached: Callable[[int], float]) -> Design:
+    """Return the design with the fewest clusters, at least 2, that reaches the power: by doubling, then bisection."""
+    if difference == 0:
+        raise ValueError("no number of rows detects a difference of 0; give the smallest difference that matters")
+    if not 1 - LEVEL < power < 1:
+        raise ValueError(f"a power must be between {1 - LEVEL:g} (the rate by chance) and 1, not {power}")
     high = 2
     while reached(high) < power:
         high *= 2
@@ -154,21 +124,14 @@ def _fewest(reached: Callable[[int], float], power: float) -> int:
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if reached(middle) < power else (low, middle)
-    return high
+    return Design(difference, math.ceil(high * per_cluster - 1e-9), high, reached(high))
 
 
-def _check(level: float, sides: int, per_cluster: float, alike: float) -> None:
-    if not 0 < level < 1 or sides not in (1, 2):
-        raise ValueError(f"needs a level between 0 and 1 and one or two sides, not {level} and {sides}")
+def _check(level: float, per_cluster: float, alike: float) -> None:
+    if not 0 < level < 1:
+        raise ValueError(f"needs a level between 0 and 1, not {level}")
     if per_cluster < 1 or not 0 <= alike <= 1:
         raise ValueError("a cluster needs at least one row, and the correlation of its rows must be between 0 and 1")
-
-
-def _check_size(difference: float, power: float, level: float) -> None:
-    if difference == 0:
-        raise ValueError("no number of rows detects a difference of 0; give the smallest difference that matters")
-    if not 1 - level < power < 1:
-        raise ValueError(f"a power must be between {1 - level:g} (the rate by chance) and 1, not {power}")
 
 
 def _check_discordant(only_a: float, only_b: float) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import wave
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -236,6 +238,25 @@ def conversation(
                 content.append({"type": "text", "text": part})
         messages.append({"role": role, "content": content})
     return messages, sounds, notes
+
+
+def identity(name: str, config: Any, patterns: Iterable[str], *, names: bool = False) -> str:
+    """Return a model's name with the digest of its files (a folder) or with its commit (from the hub).
+
+    `patterns` select the files of a folder; with `names` their names are part of the digest.
+    """
+    folder = Path(name)
+    if not folder.is_dir():
+        commit = str(getattr(config, "_commit_hash", None) or "")
+        return f"{name}@{commit[:8] or 'unknown'}"
+    digest = hashlib.sha256()
+    for path in sorted({path for pattern in patterns for path in folder.glob(pattern) if path.is_file()}):
+        if names:
+            digest.update(path.name.encode())
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    return f"{folder.resolve().name}@{digest.hexdigest()[:8]}"
 
 
 def quiet() -> None:

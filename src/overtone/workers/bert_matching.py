@@ -7,18 +7,16 @@ library computes them for one pair at a time: no IDF, and markers may be matched
 
 from __future__ import annotations
 
-import hashlib
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-import transformers
 from transformers import AutoModel, AutoTokenizer
 
 if TYPE_CHECKING:
-    from overtone.workers import protocol
+    from overtone.workers import _hf, protocol
 else:
+    import _hf
     import protocol
 
 BATCH_TOKENS = 8192  # tokens in one pass, including padding
@@ -42,7 +40,7 @@ class BertScore:
         self.longest = min(self.tokenizer.model_max_length, places)
         self.markers = {self.tokenizer.cls_token_id, self.tokenizer.sep_token_id}
         self.facts = {
-            "model": _identity(name, str(getattr(config, "_commit_hash", None) or "")),
+            "model": _hf.identity(name, config, WEIGHTS, names=True),
             "longest": self.longest,
             "device": self.device,
             "versions": protocol.versions(("torch", "transformers", "tokenizers")),
@@ -94,21 +92,6 @@ def _matched(
     return precision, recall, 2 * precision * recall / both if both else 0.0, *counts
 
 
-def _identity(name: str, commit: str) -> str:
-    """Return the model's name with the digest of its files (a folder) or its commit (from the hub)."""
-    folder = Path(name)
-    if not folder.is_dir():
-        return f"{name}@{commit[:8] or 'unknown'}"
-    digest = hashlib.sha256()
-    for path in sorted({path for pattern in WEIGHTS for path in folder.glob(pattern) if path.is_file()}):
-        digest.update(path.name.encode())
-        with path.open("rb") as file:
-            while part := file.read(1 << 20):
-                digest.update(part)
-    return f"{folder.resolve().name}@{digest.hexdigest()[:8]}"
-
-
 if __name__ == "__main__":
-    transformers.logging.set_verbosity_warning()
-    transformers.logging.disable_progress_bar()
+    _hf.quiet()
     sys.exit(protocol.serve_calls(BertScore))

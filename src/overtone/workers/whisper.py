@@ -7,9 +7,7 @@ greedy.
 
 from __future__ import annotations
 
-import hashlib
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,8 +16,9 @@ import transformers
 from transformers import WhisperForConditionalGeneration, WhisperProcessor
 
 if TYPE_CHECKING:
-    from overtone.workers import protocol
+    from overtone.workers import _hf, protocol
 else:
+    import _hf
     import protocol
 
 RATE = 16_000
@@ -38,7 +37,7 @@ class Whisper:
         self.piece = int(self.processor.feature_extractor.n_samples)
         self.facts = {
             "rate": RATE,
-            "model": _identity(name, str(getattr(model.config, "_commit_hash", None) or "")),
+            "model": _hf.identity(name, model.config, ("*.safetensors",)),
             "device": self.device,
             "versions": protocol.versions(("torch", "transformers")),
         }
@@ -57,19 +56,6 @@ class Whisper:
                 tokens = self.model.generate(features, do_sample=False, num_beams=1, **arguments)
             texts.append(self.processor.batch_decode(tokens, skip_special_tokens=True)[0].strip())
         return " ".join(filter(None, texts))
-
-
-def _identity(name: str, commit: str) -> str:
-    """Return the model's name with the digest of its weights (a folder) or its commit (from the hub)."""
-    folder = Path(name)
-    if not folder.is_dir():
-        return f"{name}@{commit[:8] or 'unknown'}"
-    digest = hashlib.sha256()
-    for path in sorted(folder.glob("*.safetensors")):
-        with path.open("rb") as file:
-            while part := file.read(1 << 20):
-                digest.update(part)
-    return f"{folder.resolve().name}@{digest.hexdigest()[:8]}"
 
 
 if __name__ == "__main__":

@@ -87,16 +87,14 @@ class Aeq(BenchmarkFolder):
         return sorted(p for p in files if p.name != "manifest.json")
 
     def _read(self, path: Path, *, strict: bool) -> Iterator[Item]:
-        lines = path.suffix == ".jsonl"
         try:
-            rows = list(read_rows(path) if lines else read_objects(path))
+            rows = list(read_rows(path) if path.suffix == ".jsonl" else read_objects(path))
         except DataError as error:
             if strict:
                 raise
             self.notices.add("files without rows are left out", str(error))  # a release has other files as well
             return
-        for position, fields in enumerate(rows, int(lines)):
-            where = f"{shown(str(path))}, line {position}" if lines else f"{shown(str(path))}: position {position}"
+        for where, fields in rows:
             if strict:
                 yield self._built_row(fields, where)
             else:
@@ -133,7 +131,7 @@ class Aeq(BenchmarkFolder):
         )  # fmt: skip
 
     def _existing(self, named: str, where: str) -> str:
-        path = self._sounds.find(named, ("",))
+        path = self._sounds.find(named, ("",), where)
         if path is None:
             raise DataError(f"{where}: {shown(named)} does not exist; build the set again")
         if not inside(self.root, path).stat().st_size:
@@ -147,7 +145,7 @@ class Aeq(BenchmarkFolder):
             self.notices.add("rows without a context or a recording are left out", where)
             return
         folder = self.folder_of(path)
-        utterance = self._sounds.find(row["audio"], (folder, ""))
+        utterance = self._sounds.find(row["audio"], (folder, ""), where)
         if utterance is None:
             self.notices.add("rows whose recording does not exist are left out", row["audio"])
             return
@@ -160,7 +158,7 @@ class Aeq(BenchmarkFolder):
         group = row["group"] or _group(name, setting, utterance)
         questions = judge_items(
             self.name, fields, name, group, setting, utterance,
-            lambda named: self._sounds.find(named, (folder, "")), row["context"], row["words"], where,
+            lambda named: self._sounds.find(named, (folder, ""), where), row["context"], row["words"], where,
         )  # fmt: skip
         if questions is None:
             self.notices.add("questions with a missing recording are left out", name)

@@ -188,7 +188,7 @@ SUITE = Suite(
                     _CHAT,
                     read=wins,
                     ends=(0.0, 1.0),
-                    help="Share of verdicts, in both orders, that rate the answer above the reference; a tie does not count",
+                    help="Share of verdicts, in both orders, that rate the answer higher; a tie does not count",
                 ),
                 Column("model", "Model's mean", "air_a", _CHAT, kind="number"),
                 Column("reference", "Reference's mean", "air_b", _CHAT, kind="number"),
@@ -266,8 +266,7 @@ class AirBench(BenchmarkFolder):
             )
 
     def _read(self, part: str, path: Path, prefix: str) -> None:
-        for position, fields in enumerate(read_objects(path)):
-            where = f"{shown(str(path))}: position {position}"
+        for where, fields in read_objects(path):
             task, dataset, named, question, number = (
                 text(fields, (key,), where) for key in ("task_name", "dataset_name", "path", "question", "uniq_id")
             )

@@ -179,8 +179,7 @@ class EchatEval(BenchmarkFolder):
         """Yield every file with its records, each record with its place in the file."""
         if (self.root / OPEN).is_file():
             path = inside(self.root, OPEN)
-            rows = enumerate(read_objects(path))
-            yield path, ((f"{shown(str(path))}: position {place}", fields) for place, fields in rows)
+            yield path, read_objects(path)
             return
         lines = [path for ending in ("jsonl", "list") for path in sorted(self.root.glob(f"**/*.{ending}"))]
         for path in lines:
@@ -188,8 +187,7 @@ class EchatEval(BenchmarkFolder):
             if path.suffix == ".list" and not read_plain(path, _SMALL * 500).lstrip().startswith(b"{"):
                 self.notices.add("lists of archives hold no records and are not read; unpack the archives", path.name)
                 continue
-            numbered = enumerate(read_rows(path), 1)
-            yield path, ((f"{shown(str(path))}: record {number}", fields) for number, fields in numbered)
+            yield path, read_rows(path)
         for path in sorted(self.root.glob("**/*.extra")):
             yield path, iter([(shown(str(path)), self._shard(path))])
 
@@ -269,16 +267,10 @@ class EchatEval(BenchmarkFolder):
             topic=text(extra, ("topic",), where),
             gold=wanted(text(extra, ("a_emotion", "reply_emotion"), where) or tag),
             references=(reply,) if reply else (),
-            reference_audio=self._reference(reply_wav, path, where),
+            reference_audio=(self._sounds.find(reply_wav, self._folders(path), where) or "") if reply_wav else "",
             status=weakest(statuses),
             language=language(extra, where) or language(fields, where) or language_of("", words),
         )
-
-    def _reference(self, named: str, path: Path, where: str) -> str:
-        try:
-            return (self._sounds.find(named, self._folders(path)) or "") if named else ""
-        except DataError as error:
-            raise DataError(f"{where}: {error}") from None
 
     def _folders(self, path: Path) -> tuple[str, ...]:
         return tuple(dict.fromkeys(("", self.folder_of(path))))

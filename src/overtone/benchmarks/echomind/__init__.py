@@ -15,7 +15,6 @@ from overtone.benchmarks.echomind.files import KINDS, Source, find_sources, read
 from overtone.benchmarks.echomind.script_records import Question, Script, Spoken
 from overtone.cues import find_cue
 from overtone.errors import DataError
-from overtone.paths import shown
 from overtone.schema import STYLES, Clip, Item, Turn
 from overtone.suite import Facts, Published, Release, Suite
 
@@ -163,8 +162,7 @@ class EchoMind:
             return []
         scripts: list[Script] = []
         ids = UniqueIds(self.notices, "scripts")
-        for position, fields in enumerate(read_objects(source.scripts)):
-            where = f"{shown(str(source.scripts))}: position {position}"
+        for where, fields in read_objects(source.scripts):
             case_id = text(fields, ("case_id", "id", "script_id", "caseid"), where)
             if not case_id:
                 raise DataError(f"{where}: no 'case_id'; every script needs one")
@@ -204,7 +202,7 @@ class EchoMind:
         audio = None
         if named:
             folders = ("audio_response/", f"{source.prefix}audio_response/", source.prefix)
-            audio = self._find(named, tuple(dict.fromkeys(folders)), where)
+            audio = self._sounds.find(named, tuple(dict.fromkeys(folders)), where)
             if audio is None:
                 self.notices.add("sounds of reference replies that do not exist are left out", named)
         if not reply:
@@ -233,16 +231,10 @@ class EchoMind:
 
     def _clip(self, named: str, source: Source, where: str) -> str | None:
         folders = tuple(dict.fromkeys((f"{source.prefix}audio/", source.prefix, "")))
-        clip = self._find(named, folders, where)
+        clip = self._sounds.find(named, folders, where)
         if clip is None:
             self.notices.add("clips that are named but do not exist are left out", named)
         return clip
-
-    def _find(self, named: str, folders: tuple[str, ...], where: str) -> str | None:
-        try:
-            return self._sounds.find(named, folders)
-        except DataError as error:
-            raise DataError(f"{where}: {error}") from None
 
     def _read_questions(self, source: Source) -> list[Question]:
         links = {
@@ -254,8 +246,7 @@ class EchoMind:
         questions: list[Question] = []
         for kind, level, path in source.questions:
             ids = UniqueIds(self.notices, f"{kind} questions")
-            for position, fields in enumerate(read_objects(path)):
-                where = f"{shown(str(path))}: position {position}"
+            for position, (where, fields) in enumerate(read_objects(path)):
                 identity = text(fields, read.QUESTION_ID, where) or f"{kind}_at_{position}"
                 identity = ids.claim(identity, digest(fields), where)
                 question = self._read_question(source, kind, level, identity, fields, links, cases, where)

@@ -133,8 +133,8 @@ class Mmau(BenchmarkFolder):
         super().__init__(data, " or ".join(FILES))
         for path in files_of(self.root):
             prefix = self.folder_of(path)
-            for position, fields in enumerate(read_objects(path)):
-                self._add(prefix, fields, f"{shown(str(path))}: position {position}")
+            for where, fields in read_objects(path):
+                self._add(prefix, fields, where)
 
     def _add(self, prefix: str, fields: Fields, where: str) -> None:
         given = identity(fields, where)
@@ -208,13 +208,9 @@ def _kinds(category: Any, where: str) -> list[str]:
 def predictions(root: Path, replies: Iterable[tuple[Item, str]]) -> list[Fields]:
     """Return the input of MMAU's evaluation: its own objects, each with the model's reply under both keys in use."""
     texts = {item.id: reply for item, reply in replies}
-    rows = []
-    for path in files_of(root):
-        for position, fields in enumerate(read_objects(path)):
-            reply = texts.get(identity(fields, f"{shown(str(path))}: position {position}"))
-            if reply is not None:
-                rows.append({**fields, **dict.fromkeys(PREDICTION, reply)})
-    return rows
+    rows = [row for path in files_of(root) for row in read_objects(path)]
+    replied = [(fields, texts.get(identity(fields, where))) for where, fields in rows]
+    return [{**fields, **dict.fromkeys(PREDICTION, reply)} for fields, reply in replied if reply is not None]
 
 
 def load(data: Path) -> Mmau:

@@ -68,8 +68,7 @@ class UroBench(BenchmarkFolder):
 
     def _read(self, one: Set, path: Path) -> Iterator[Item]:
         seen: set[str] = set()
-        for number, fields in enumerate(read_rows(path), 1):
-            where = f"{shown(str(path))}, line {number}"
+        for where, fields in read_rows(path):
             dialogue = fields.get("dialogue")
             turns = self._dialogue(dialogue, path, where) if dialogue is not None else [self._turn(fields, path, where)]
             wav = text(fields, ("source_wav",), where)
