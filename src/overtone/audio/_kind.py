@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import BinaryIO
 
 KINDS = "WAV, FLAC, Ogg or MP3"
-_TAG_HEADER = 10  # bytes of an ID3 tag before its content, and after it where it has a footer
+_TAG_HEADER = 10  # bytes of an ID3 tag before its content, and of a footer after it
 _MAX_TAGS = 16
 
 

@@ -28,7 +28,7 @@ _FMT = struct.Struct("<HHIIHH")
 
 
 class Fault(AudioError):
-    """An AudioError that says which file, what is wrong and what to do; `code` is that of the finding in a check."""
+    """An AudioError with the file, the problem and advice; `code` is the code of the finding in a folder check."""
 
     def __init__(self, name: str, code: str, what: str, advice: str = "") -> None:
         super().__init__(f"{shown(name)}: {what}" + (f"; {advice}" if advice else ""))

@@ -42,7 +42,7 @@ class _Heard(Struct, frozen=True):
     findings: tuple[Finding, ...]
     rate: int = 0
     content: bytes = b""
-    digest: str = ""  # SHA-256 of the file, where a manifest lists it
+    digest: str = ""  # SHA-256 of the file, if a manifest lists it
 
 
 def check_folder(root: Path) -> list[Finding]:

@@ -82,8 +82,8 @@ def text(fields: Fields, keys: Sequence[str], where: str) -> str:
             continue
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise DataError(f"{where}: {key!r} holds {kind_of(value)}, but text is expected")
-        if found := str(value).strip():
-            return found
+        if stripped := str(value).strip():
+            return stripped
     return ""
 
 
@@ -187,7 +187,7 @@ def _is_file(path: Path) -> bool:
 
 
 class UniqueIds:
-    """Gives every record of a file its own id. `nouns` is what the warnings call the records."""
+    """Gives every record of a file its own id. `nouns` is the name of the records in warnings, like "scripts"."""
 
     def __init__(self, notices: Warnings, nouns: str) -> None:
         self._notices, self._nouns = notices, nouns

@@ -36,7 +36,7 @@ def release_of(name: str) -> Release:
     suite = _suite(name)
     if suite and suite.release is not None:
         return suite.release
-    known = [other for other in registry.listing("benchmarks") if (found := _suite(other)) and found.release]
+    known = [other for other in registry.listing("benchmarks") if (one := _suite(other)) and one.release]
     source = f" ({suite.facts.data})" if suite else ""
     raise UsageError(f"no release of {name!r} can be fetched{source}; there is one of: {', '.join(known)}")
 

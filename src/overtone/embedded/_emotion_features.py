@@ -202,13 +202,13 @@ def _pace(power: Array, active: Flags, span: slice) -> list[float]:
             kept[-1] = top if smooth[top] > smooth[kept[-1]] else kept[-1]
         else:
             kept.append(top)
-    apart = np.diff(kept)
-    apart = apart[apart < 60]
+    spaces = np.diff(kept)
+    spaces = spaces[spaces < 60]
     return [
         float(np.log2(len(kept) / spoken)) if kept else np.nan, len(gaps) / seconds, float(gaps.sum() / 100 / seconds),
         float(gaps.mean() / 100) if gaps.size else 0.0, float(gaps.max() / 100) if gaps.size else 0.0,
         float(np.std(smooth[kept])) if kept else np.nan,
-        float(np.std(apart) / np.mean(apart)) if apart.size else np.nan,
+        float(np.std(spaces) / np.mean(spaces)) if spaces.size else np.nan,
     ]  # fmt: skip
 
 

@@ -23,7 +23,7 @@ _SHORT = 1e-8  # a step this short: converged (the next one would be about its s
 _LONGEST = 2.0  # no single step moves a rating further: far from the maximum, Newton's steps are too long
 _BEYOND = 25.0  # players who met and are rated this far differences (odds of 10^10) diverge to infinity
 _UNKNOWN = 1e-7  # votes: a coefficient that changes the chances by less than this diverges too
-_NO_TIES = -40.0  # log ν where no tie was seen
+_NO_TIES = -40.0  # log ν if there was no tie
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
 
 _NONE = 1e-12  # relative to a side's squares: below this, nothing varies
-_ALMOST = 1 - 1e-9  # where atanh is still finite
+_ALMOST = 1 - 1e-9  # atanh of it is still finite
 _CELLS = 4_000_000  # compared at once when rows of means are ranked
 
 
@@ -108,13 +108,13 @@ def across(
         return tuple(Interval(r, math.nan, math.nan, math.nan, x.size, count) for r in one)  # type: ignore[return-value]
     drawn = [both(times[:, c]) for times in bootstrap.resamples(count, seed=seed, draws=draws)]
     without = both(1.0 - (np.arange(count)[:, None] == c[None, :]))
-    found = [
+    intervals = [
         bootstrap.interval(
             one[k], np.concatenate([d[k] for d in drawn]), without[k], x.size, count, level=level, method="bca"
         )
         for k in (0, 1)
     ]
-    return found[0], found[1]
+    return intervals[0], intervals[1]
 
 
 class Means:
@@ -171,20 +171,20 @@ def of_means(a: Means, b: Means, rows: int, clusters: int, *, level: float = 0.9
         plain = one.all if same else np.where(both, one.all, np.nan)
         sides.append(plain)
         ranked.append(one.ranked() if same else _ranks_within(plain))
-    found = []
+    intervals = []
     for x, y in (sides, ranked):
         r = _within(x, y, both)
         value = float(r[0])
         drawn = np.arctanh(np.clip(r[1:][~np.isnan(r[1:])], -_ALMOST, _ALMOST))
         if math.isnan(value) or drawn.size < 2:
-            found.append(Interval(value, math.nan, math.nan, math.nan, rows, clusters))
+            intervals.append(Interval(value, math.nan, math.nan, math.nan, rows, clusters))
             continue
         centre = math.atanh(min(max(value, -_ALMOST), _ALMOST))
         half = normal_quantile(0.5 + level / 2) * float(drawn.std(ddof=1))
         error = float(drawn.std(ddof=1)) * (1 - value**2)
         low, high = min(value, math.tanh(centre - half)), max(value, math.tanh(centre + half))
-        found.append(Interval(value, error, low, high, rows, clusters))
-    return found[0], found[1]
+        intervals.append(Interval(value, error, low, high, rows, clusters))
+    return intervals[0], intervals[1]
 
 
 def _steady_cells(means: Array) -> Array:
@@ -226,8 +226,7 @@ class _Shares:
     def above(self, weights: Array) -> Array:
         """Return for each row the mean over all rows of `weights` of those above it, ties counted half."""
         by = np.bincount(self.codes, weights=weights)
-        found: Array = (by.sum() - np.cumsum(by) + by / 2)[self.codes] / weights.size
-        return found
+        return np.asarray((by.sum() - np.cumsum(by) + by / 2)[self.codes] / weights.size)
 
 
 def _influence(u: _Shares, v: _Shares) -> Array:

@@ -148,7 +148,7 @@ def solve(totals: Totals, step: float) -> tuple[Array, Array, Array]:
     judge = on_labelled - on_all
     products, squares = human * judge, judge * judge
     all_products, all_squares = _sum(products), _sum(squares)
-    nothing = 1e-12 * _sum(on_labelled**2 + on_all**2)  # rounding, where every row is labelled
+    nothing = 1e-12 * _sum(on_labelled**2 + on_all**2)  # rounding, if every row is labelled
     weight = _fitted(all_products, all_squares, nothing)
     value = of_human - weight * (of_seen - of_judge)
 

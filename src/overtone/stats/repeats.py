@@ -33,11 +33,11 @@ def within_variance(values: Sequence[float], items: Sequence[Hashable], clusters
     script = dict(zip(ids.tolist(), clusters, strict=True))
     repeated = np.flatnonzero(times > 1)
     variances = squares[repeated] / (times[repeated] - 1)
-    found = cluster.mean(variances, [script[item] for item in repeated.tolist()])
-    if not found.value > 0 or math.isnan(found.error):
-        return Interval(found.value, found.error, math.nan, math.nan, found.rows, found.clusters)
-    reach = math.exp(cluster.student_quantile(0.975, found.clusters - 1) * found.error / found.value)
-    return Interval(found.value, found.error, found.value / reach, found.value * reach, found.rows, found.clusters)
+    mean = cluster.mean(variances, [script[item] for item in repeated.tolist()])
+    if not mean.value > 0 or math.isnan(mean.error):
+        return Interval(mean.value, mean.error, math.nan, math.nan, mean.rows, mean.clusters)
+    reach = math.exp(cluster.student_quantile(0.975, mean.clusters - 1) * mean.error / mean.value)
+    return Interval(mean.value, mean.error, mean.value / reach, mean.value * reach, mean.rows, mean.clusters)
 
 
 def noise_of_mean(variance: Interval, answers: int) -> Interval:

@@ -39,9 +39,9 @@ def votes(a: Labels, b: Labels, winner: Sequence[str]) -> Votes:
     """Build votes from the names of both sides and of the winner: "A", "B" or "tie"."""
     if not len(a) == len(b) == len(winner):
         raise ValueError(f"{len(a)} and {len(b)} players but {len(winner)} winners: every vote needs all three")
-    strange = sorted({str(word) for word in winner if word not in ("A", "B", "tie")})
-    if strange:
-        raise ValueError(f"unknown winner {', '.join(strange[:5])}; known: A, B, tie")
+    unknown = sorted({str(word) for word in winner if word not in ("A", "B", "tie")})
+    if unknown:
+        raise ValueError(f"unknown winner {', '.join(unknown[:5])}; known: A, B, tie")
     places: dict[Hashable, int] = {}
     codes = np.array(
         [(places.setdefault(x, len(places)), places.setdefault(y, len(places))) for x, y in zip(a, b, strict=True)],
@@ -81,9 +81,9 @@ def check(cast: Votes, *, davidson: bool) -> None:
         raise ValueError("every vote is a tie; a ranking needs wins")
     won, tied = wins(cast), ties(cast)
     reach = (won + tied) > 0  # a tie connects both players in both directions
-    apart = _groups(_closure(reach | reach.T), cast)
-    if len(apart) > 1:
-        named = "; ".join(_named(group) for group in apart[:4])
+    islands = _groups(_closure(reach | reach.T), cast)
+    if len(islands) > 1:
+        named = "; ".join(_named(group) for group in islands[:4])
         raise ValueError(
             f"no vote compares these groups with each other: {named}; collect votes between them, or rank each alone"
         )
@@ -109,12 +109,12 @@ def _separated(groups: list[list[Hashable]], closed: npt.NDArray[np.bool_], cast
         elif not closed[at, outside].any():
             texts.append((len(group), f"{_named(group)} {does} not win or tie once against the others"))
     texts.sort(key=lambda text: text[0])
-    said = "; ".join(text for _, text in texts[:3])
-    return f"{said}: ratings have no finite value; collect more votes, leave them out, or give a prior"
+    reasons = "; ".join(text for _, text in texts[:3])
+    return f"{reasons}: ratings have no finite value; collect more votes, leave them out, or give a prior"
 
 
 def _ordered(won: npt.NDArray[np.bool_], tied: npt.NDArray[np.bool_]) -> bool:
-    """Return whether numbers exist with every winner at least 1 above the loser and tied players at most 1 apart.
+    """Return whether numbers exist with every winner at least 1 above the loser and tied players at most 1 islands.
 
     Then moving along these numbers, with ties ever more frequent, never lowers the likelihood. The constraints are
     bounds on differences: they can be met unless some cycle of them adds up to less than 0 (Bellman and Ford).

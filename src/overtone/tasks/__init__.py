@@ -28,12 +28,12 @@ FROM_COPY = "read from the user's copy"
 VARIANTS: dict[str, str] = {
     "task": "the task's own prompt, for transcription and multiple choice",
     "zero": "conversation without a system prompt",
-    "basic": "conversation told the topic and to give one reply",
-    "enhance": "basic, and told to heed the cue's dimension (the person, the voice or the surroundings), never the cue",
-    "oracle": "enhance, and told in words which cue the clip carries: the upper bound of perfect hearing",
-    "oracle-false": "enhance, and told the script's other cue: does the model believe words over its ears?",
-    "warm": "basic, and told to reply in a warm voice: does the delivery follow an instruction?",
-    "plain": "basic, and told to reply in a neutral voice: what warm is compared with",
+    "basic": "conversation with the topic and the instruction to give one reply",
+    "enhance": "basic, plus the cue's dimension (person, voice or surroundings) to pay attention to, never the cue",
+    "oracle": "enhance, plus the clip's cue in words: the upper bound of perfect hearing",
+    "oracle-false": "enhance, plus the script's other cue: does the model believe words over its ears?",
+    "warm": "basic, plus the instruction to reply in a warm voice: does the delivery follow it?",
+    "plain": "basic, plus the instruction to reply in a neutral voice, to compare with warm",
 }
 
 _FOLDER = Path(__file__).parent / "prompts"

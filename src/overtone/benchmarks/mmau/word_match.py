@@ -26,14 +26,14 @@ def tokens(text: str) -> set[str]:
 
 def judged(answer: str, prediction: str, choices: Iterable[str]) -> tuple[bool, set[str], set[str]]:
     """Return whether the prediction matches, the words of the answer that it lacks, and its words of wrong choices."""
-    said, right = tokens(prediction), tokens(answer)
+    words_said, right = tokens(prediction), tokens(answer)
     wrong: set[str] = set()
     for choice in choices:
         words = tokens(choice)
         if words != right:  # a choice with the same words in another order is right too
             wrong |= words - right
-    lacks, foreign = right - said, said & wrong
-    return bool(said) and not lacks and not foreign, lacks, foreign
+    lacks, foreign = right - words_said, words_said & wrong
+    return bool(words_said) and not lacks and not foreign, lacks, foreign
 
 
 class Match:

@@ -193,7 +193,7 @@ class VoxDialogue(BenchmarkFolder):
             return
         identity = self._identity(path, topic, name)
         if identity in self._dialogues:
-            if [line.said for line in self._dialogues[identity][0]] != [line.said for line in lines]:
+            if [line.content for line in self._dialogues[identity][0]] != [line.content for line in lines]:
                 raise DataError(f"{where}: another dialogue is called {shown(identity)} too; keep one copy")
             return
         item = self._item(identity, attribute, path, lines[:-1] if attribute in REQUESTS else lines, where)
@@ -289,11 +289,11 @@ def _lines(given: Sequence[Any], where: str) -> list[Line]:
         if not isinstance(one, dict):
             raise DataError(f"{at}: holds {kind_of(one)}, but an object is expected")
         fields = lowered(one)
-        speaker, said = text(fields, ("speaker_id",), at), text(fields, ("content",), at)
-        if not speaker or not said:
+        speaker, content = text(fields, ("speaker_id",), at), text(fields, ("content",), at)
+        if not speaker or not content:
             raise DataError(f"{at}: no {'speaker_id' if not speaker else 'content'!r}; fetch the file again")
         how, voice = text(fields, ("insturct_style", "instruct_style"), at), text(fields, ("reference_speaker",), at)
-        lines.append(Line(speaker, said, how, text(fields, ("wav_path",), at), voice))
+        lines.append(Line(speaker, content, how, text(fields, ("wav_path",), at), voice))
     return lines
 
 
@@ -304,7 +304,7 @@ def _script(fields: Fields, history: object, style: int, where: str) -> list[Lin
     styled = text(fields, (f"current_turn_style_{style}",), where)
     current = text(fields, ("current_turn",), where)
     reply = text(fields, (f"response_of_current_style_{style}",), where)
-    line = f"{current[:1]} {styled}: {_parsed(current, where).said}" if current else styled
+    line = f"{current[:1]} {styled}: {_parsed(current, where).content}" if current else styled
     return [_parsed(str(one), where) for one in (*history, line, reply)]
 
 

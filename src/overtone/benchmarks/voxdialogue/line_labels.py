@@ -42,14 +42,14 @@ class Line(Struct, frozen=True):
     """One line of a dialogue."""
 
     speaker: str
-    said: str  # the text with its marks
+    content: str  # the text with its marks
     how: str  # the style, as the release describes it
     wav: str  # the path of the recording
     voice: str = ""  # the VoxCeleb recording whose voice was copied
 
     @property
     def words(self) -> str:
-        return _plain(_STRESS.sub(r"\1", self.said))
+        return _plain(_STRESS.sub(r"\1", self.content))
 
 
 class Label(Struct, frozen=True):
@@ -62,10 +62,10 @@ class Label(Struct, frozen=True):
 def label_of(attribute: str, line: Line, topic: str, ages: Ages | None = None) -> Label | None:
     """Return the label of a line, or None if its file does not state it."""
     if attribute == "stress":
-        marked = _STRESS.search(line.said)
+        marked = _STRESS.search(line.content)
         return Label(f"stress on “{marked[1]}”" if marked else "stress")
     if attribute == "nonverbal":
-        return _sounds(line.said)
+        return _sounds(line.content)
     if attribute in ("audio", "music"):
         return Label(topic.replace("_", " "))
     if attribute == "language":
@@ -91,11 +91,11 @@ def _label(attribute: str, value: str) -> Label:
     return Label(value, _slug(value))
 
 
-def _sounds(said: str) -> Label:
+def _sounds(content: str) -> Label:
     """Return the first three marked sounds of a line, each with its position: the judge is asked about both."""
     sounds = []
-    for mark in itertools.islice(_SOUND.finditer(said), 3):
-        before, after = _plain(said[: mark.start()]), _plain(said[mark.end() :])
+    for mark in itertools.islice(_SOUND.finditer(content), 3):
+        before, after = _plain(content[: mark.start()]), _plain(content[mark.end() :])
         name = mark[1].lower()
         if not re.search(r"\w", before):
             sounds.append(f"{name} at the beginning")
@@ -103,15 +103,15 @@ def _sounds(said: str) -> Label:
             sounds.append(f"{name} at the end")
         else:
             sounds.append(f"{name} in the middle, after “{' '.join(before.split()[-6:])}”")
-    first = _SOUND.search(said)
+    first = _SOUND.search(content)
     if first is None:
         return Label("a sound that is not a word")
     return Label("; ".join(sounds), _slug(first[1].lower()))
 
 
-def _plain(said: str) -> str:
+def _plain(content: str) -> str:
     """Return a text without its marks of sounds."""
-    return re.sub(r" (?=[.,!?;:])", "", " ".join(_SOUND.sub(" ", said).split()))
+    return re.sub(r" (?=[.,!?;:])", "", " ".join(_SOUND.sub(" ", content).split()))
 
 
 def _style(how: str) -> dict[str, str]:

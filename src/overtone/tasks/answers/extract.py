@@ -126,10 +126,10 @@ def _contradicts(r: Reader, claim: Claim) -> bool:
 
 def _another(r: Reader, letter: str, at: int) -> bool:
     """Return whether the words after a letter are nearly those of another option: `A: Another person talking`."""
-    said = words_of(re.split(r"[.;\n]", r.text[at : at + 200], maxsplit=1)[0]).strip()
-    if letter not in r.options or not len(said) > 5 or len(said.split()) > 12:
+    words = words_of(re.split(r"[.;\n]", r.text[at : at + 200], maxsplit=1)[0]).strip()
+    if letter not in r.options or not len(words) > 5 or len(words.split()) > 12:
         return False
-    near = {k: fuzz.ratio(said, t.strip()) for k, t in r.options.items()}
+    near = {k: fuzz.ratio(words, t.strip()) for k, t in r.options.items()}
     best = max(near, key=lambda k: near[k])
     return best != letter and near[best] >= 70 and near[best] >= near[letter] + 20
 

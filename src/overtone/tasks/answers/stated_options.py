@@ -247,8 +247,8 @@ def _borrows(text: str, letter: str, stated: list[Mention], options: dict[str, s
     for m in stated:
         parts.append(text[last : m.start])
         last = max(last, m.end)
-    said = _runs(words_of(" ".join([*parts, text[last:]]))) - _runs(options[letter])
-    return any(said & _runs(t) for k, t in options.items() if k != letter and len(t.split()) >= _LONG)
+    other_runs = _runs(words_of(" ".join([*parts, text[last:]]))) - _runs(options[letter])
+    return any(other_runs & _runs(t) for k, t in options.items() if k != letter and len(t.split()) >= _LONG)
 
 
 def _in_part(body: str, options: dict[str, str]) -> str | None:
@@ -256,21 +256,21 @@ def _in_part(body: str, options: dict[str, str]) -> str | None:
     words = body.split()
     shared = set.intersection(*(set(t.split()) for t in options.values())) | say.FRAME
     distinctive = {k: [w for w in t.split() if w not in shared] for k, t in options.items()}
-    said = [w for w in words if w not in say.FRAME]
-    if not said:
+    content = [w for w in words if w not in say.FRAME]
+    if not content:
         return None
-    if len(words) > _LONG or len(said) > 2:
+    if len(words) > _LONG or len(content) > 2:
         hits = [k for k, t in options.items() if t.startswith(body)]
         if hits:
             return hits[0] if len(hits) == 1 else None
-    first, last = words.index(said[0]), len(words) - words[::-1].index(said[-1])
+    first, last = words.index(content[0]), len(words) - words[::-1].index(content[-1])
     inside = [k for k, t in options.items() if f" {' '.join(words[first:last])} " in t]
     if inside:
-        return inside[0] if len(inside) == 1 and 3 * len(said) >= len(distinctive[inside[0]]) else None
+        return inside[0] if len(inside) == 1 and 3 * len(content) >= len(distinctive[inside[0]]) else None
     near = {k: " ".join(t) for k, t in distinctive.items() if len(" ".join(t)) > _LONG}
-    letters = [w for w in said if len(w) == 1]  # C minor is not a typo of D minor
+    letters = [w for w in content if len(w) == 1]  # C minor is not a typo of D minor
     near = {k: t for k, t in near.items() if [w for w in t.split() if len(w) == 1] == letters}
-    hits = [k for k, t in near.items() if OSA.distance(" ".join(said), t, score_cutoff=1) <= 1]
+    hits = [k for k, t in near.items() if OSA.distance(" ".join(content), t, score_cutoff=1) <= 1]
     return hits[0] if len(hits) == 1 else None
 
 
