@@ -165,7 +165,7 @@ def test_a_checkpoint_that_would_run_code_is_refused(tmp_path: Path) -> None:
     (tmp_path / "evil.tar").write_bytes(
         b"cposix\nsystem\n(S'touch " + str(trap).encode() + b"'\ntR."  # a pickle that starts a program when it is read
     )
-    with pytest.raises(OvertoneError, match="no NISQA checkpoint that can be loaded safely"):
+    with pytest.raises(OvertoneError, match="not a NISQA checkpoint that can be loaded safely"):
         nisqa.load(weights=str(tmp_path / "evil.tar")).open()
     assert not trap.exists()
 
