@@ -94,7 +94,7 @@ def read_bytes(path: Path | str, max_bytes: int = MAX_BYTES, name: str = "") -> 
         with open(path, "rb", buffering=0) as file:  # noqa: PTH123
             data = file.read(info.st_size + 1)
     except FileNotFoundError:
-        raise Fault(called, "missing", "the file does not exist", "check the data folder and its download") from None
+        raise Fault(called, "missing", "there is no such file", "check the data folder and its download") from None
     except (OSError, ValueError) as error:  # ValueError: a null byte in the name
         reason = getattr(error, "strerror", None) or error  # without the path, which `name` replaces
         raise Fault(called, "unreadable", f"cannot be read: {reason}") from None
