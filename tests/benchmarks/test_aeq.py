@@ -17,7 +17,7 @@ from overtone.benchmarks.aeq.judge_items import HEARD
 from overtone.benchmarks.aeq.suite_tables import SUITE
 from overtone.cli import main
 from overtone.errors import DataError
-from overtone.results.headline import number, suite_tables, under
+from overtone.results.headline import cases_by_key, number, suite_tables
 from overtone.results.load import open_run
 from overtone.schema import Item, Turn
 from overtone.stats.kappa import cohen
@@ -389,8 +389,8 @@ def test_an_ablation_is_run_judged_and_compared_cell_by_cell(
     assert ends["enhance/alone"]["ends_naturalness"] == 0.0
     capsys.readouterr()
     assert main(["case", str(out), "big_1"]) == 0
-    assert "big_1 · no cue · family\nbefore it: Situation 1 of big.\n" in capsys.readouterr().out
-    shown = dict(under(open_run(out)))
+    assert "big_1 · no cue · family\ncontext: Situation 1 of big.\n" in capsys.readouterr().out
+    shown = dict(cases_by_key(open_run(out)))
     assert len(shown["suite/aeq-differences/enhance/audio − enhance/alone/integration"]) == 8
 
 

@@ -14,7 +14,7 @@ from overtone.benchmarks import Selection
 from overtone.benchmarks.sakura import FIELDS, SUITE, load
 from overtone.cli import main
 from overtone.errors import DataError
-from overtone.results.headline import SuiteTable, number, suite_tables, under
+from overtone.results.headline import SuiteTable, cases_by_key, number, suite_tables
 from overtone.results.load import open_run
 from overtone.schema import Item
 from overtone.suite import Scored
@@ -207,7 +207,7 @@ def test_from_files_to_the_tables_with_the_judge_the_benchmark_names(tmp_path: P
     assert counts == {"single": (5, 5), "multi": (5, 5), "used": (3, 3)}, (
         "n is of the recordings that were heard rightly"
     )
-    under_it = dict(under(open_run(out, light=True)))["suite/sakura/task/audio/used"]
+    under_it = dict(cases_by_key(open_run(out, light=True)))["suite/sakura/task/audio/used"]
     assert sorted(under_it) == ["animal/cow2.wav", "animal/dog1.wav", "gender/f.wav"]
     assert [r.name for r in tracks.rows] == ["animal", "gender"]
     assert cells(tracks) == {
