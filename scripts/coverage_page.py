@@ -8,8 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from overtone import registry
-from overtone.results.headline import suite_of
-from overtone.suite import Facts
+from overtone.suite import Facts, find_suite
 
 FOLDER = Path(__file__).parent.parent / "docs" / "benchmarks"
 HEADS = ("cues", "tasks", "input", "output", "turns", "metrics", "data", "licence", "runs offline")
@@ -25,7 +24,7 @@ def page() -> str:
     """The page as it should be."""
     lines = ["| benchmark | " + " | ".join(HEADS) + " |", "|" + "---|" * (len(HEADS) + 1)]
     for name in sorted(registry.builtins("benchmarks")):
-        suite = suite_of(name)
+        suite = find_suite(name)
         if suite is not None:
             lines.append("| " + " | ".join(map(_cell, (_linked(name, suite.facts), *_facts(suite.facts)))) + " |")
     return BEFORE + "\n".join(lines) + "\n"

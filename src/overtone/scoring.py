@@ -57,6 +57,7 @@ def score_run(
     with Store.create(folder) as store:
         siblings = _siblings(store)
         store.declare(declared)
+        store.keep_suite(benchmark)
         for name, metric in chosen.items():
             try:
                 given[name] = _score_with(store, metric, again, siblings, declared, named=name in by_name)

@@ -1,37 +1,103 @@
 """A benchmark's description as data: its headline tables, the results its authors published, and facts about it.
 
 If a file in `benchmarks/` defines `SUITE = Suite(...)`, reports and the coverage table show these for its runs. No
-other code has to change.
+other code has to change. A suite holds no code: a run stores it as JSON, so the run reads the same where the benchmark
+is not installed. `results.column_values` computes what it describes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Literal
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Literal
 
-from msgspec import Struct
+import msgspec
+from msgspec import Meta, Struct
 
+from overtone import registry
+from overtone.errors import UsageError
 from overtone.schema import Item
 
-
-class Scored(Struct, frozen=True):
-    """One reply with its scores, as a headline reads it.
-
-    `values` has the scores by name: a metric's, or a rubric's dimension (the mean of the judges that all replies have);
-    and, as `metric.key`, the numbers in their details that a column uses. `told` has the texts in a metric's details,
-    as `metric.key`.
-    """
-
-    item: Item
-    condition: str
-    repeat: int
-    values: Mapping[str, float | None]
-    told: Mapping[str, str] = {}
-    item_id: str = ""  # `item` has none where equal items share one object
+Digits = Annotated[int, Meta(ge=0, le=9)]
+Filter = Mapping[str, tuple[str | int, ...]]  # field of an item → the values that count
 
 
-Groups = Sequence[Sequence[Scored]]  # replies, the variants of one utterance together
-Reduce = Callable[[Groups], float | None]
+# ── what one reply counts, where that is not a score itself ─────────────────────────────────────────────────────────
+
+
+class Difference(Struct, frozen=True, tag="difference"):
+    """One score of a reply less another."""
+
+    score: str
+    less: str
+
+
+class VerdictShare(Struct, frozen=True, tag="verdict share"):
+    """The share of the verdicts on a reply, by all judges and repeats, that are one of `words`, or of the words that
+    `more` has for the item's category. Verdicts that are none of `known` do not count."""
+
+    score: str  # what the judges were asked
+    words: tuple[str, ...]
+    known: tuple[str, ...]
+    more: Mapping[str, tuple[str, ...]] = {}
+
+
+class NoteIn(Struct, frozen=True, tag="note in"):
+    """Whether a metric's note, named `metric.key`, is one of `words`."""
+
+    note: str
+    words: tuple[str, ...]
+
+
+class Wins(Struct, frozen=True, tag="wins"):
+    """The share of the verdicts on a reply that rate it higher under `score` than under `against`, the mean over
+    judges. Where the verdicts behind the ratings are not stored, the ratings themselves are compared."""
+
+    score: str
+    against: str
+
+
+ReplyValue = Difference | VerdictShare | NoteIn | Wins
+
+
+# ── how replies become a number, where that is not the mean ─────────────────────────────────────────────────────────
+
+
+class Means(Struct, frozen=True, tag="means"):
+    """The mean over replies. With `by`, a field of an item, the mean of the means of its values; with `parts`, each
+    part, some of these values, counts once.
+
+    A reply counts `times` the mean of `scores` plus `offset`, and nothing where one of them is missing. With `over`,
+    the number is divided by the same number of that score."""
+
+    by: str = ""
+    parts: tuple[tuple[str, ...], ...] = ()
+    scores: tuple[str, ...] = ()  # the column's, where none is named
+    offset: float = 0.0
+    times: float = 1.0
+    over: str = ""
+
+    def __post_init__(self) -> None:
+        _check_fields([self.by] if self.by else [])
+
+
+class Right(Struct, frozen=True, tag="right"):
+    """How many replies have a score of 1, and how many groups have it in all their replies; with `share`, of how many.
+    A missing reply is not right; nothing is known where no reply has a score."""
+
+    replies: bool = True
+    groups: bool = False
+    share: bool = False
+
+
+class Kappa(Struct, frozen=True, tag="kappa"):
+    """Cohen's κ with quadratic weights between two notes of a metric, each named `metric.key`."""
+
+    note: str
+    other: str
+    steps: Mapping[str, float]  # what is noted → its place on the scale
+
+
+Reduce = Means | Right | Kappa
 
 
 class Column(Struct, frozen=True):
@@ -40,10 +106,10 @@ class Column(Struct, frozen=True):
     key: str
     label: str
     score: str = ""  # the mean of this score, unless `reduce` says otherwise
-    only: Mapping[str, tuple[str | int, ...]] = {}  # field of an item → the values that count
+    only: Filter = {}
     reduce: Reduce | None = None  # of all replies that count, scored or not, by group
     kind: Literal["percent", "number", "points"] = "percent"  # points: a difference of percentages
-    digits: int = 2  # of a number
+    digits: Digits = 2  # of a number
     scale: float = 1.0  # what is shown is so many times what was scored
     better: Literal["higher", "lower", "neither"] = "higher"
     help: str = ""  # what it is, and where its protocol misleads
@@ -53,31 +119,15 @@ class Column(Struct, frozen=True):
     # Of a score that belongs to a group and that all its replies hold: it counts once.
     each: Literal["reply", "group"] = "reply"
     offset: float = 0.0  # what is added to a score before it is scaled
-    where: Callable[[Item], bool] | None = None  # beside `only`: a rule for items, where no field says it
-    read: Callable[[Scored], float | None] | None = None  # what one reply counts, where that is not the score itself
-    among: Callable[[Sequence[Scored]], list[Scored]] | None = (
-        None  # which of a row's replies count, by what others got
-    )
+    # Beside `only`: at least one of these has to fit. Values are patterns: `judge-*`, or `?*` for anything at all.
+    where: tuple[Mapping[str, tuple[str, ...]], ...] = ()
+    read: ReplyValue | None = None  # what one reply counts, where that is not the score itself
+    # (1, 2): only items of level 2 whose group, in the same repeat, has a score of 1 at level 1.
+    if_right: tuple[int, int] | None = None
     ends: tuple[float, float] | None = None  # of what is shown, where neither its rubric nor its metric tells them
 
-    def value(self, reply: Scored) -> float | None:
-        """Return the value of one reply, for a column that is a mean over replies."""
-        if self.read is not None:
-            return self.read(reply)
-        if not self.balance:
-            return reply.values.get(self.score)
-        score, times = self.balance.get(reply.item.category, ("", 1.0))
-        found = reply.values.get(score)
-        return None if found is None else times * found
-
-    def counts(self, item: Item) -> bool:
-        named = all(getattr(item, field) in allowed for field, allowed in self.only.items())
-        return named and (self.where is None or self.where(item))
-
-    def counted(self, replies: Sequence[Scored]) -> list[Scored]:
-        """Return those of a row's replies that the number covers."""
-        found = [reply for reply in replies if self.counts(reply.item)]
-        return found if self.among is None else self.among(found)
+    def __post_init__(self) -> None:
+        _check_fields([*self.only, *(field for fits in self.where for field in fits)])
 
 
 class Headline(Struct, frozen=True):
@@ -90,6 +140,9 @@ class Headline(Struct, frozen=True):
     hint: str = ""
     differences: str = ""  # title of a second table: how its means differ between conditions, reply by reply
 
+    def __post_init__(self) -> None:
+        _check_fields([self.rows] if self.rows else [])
+
 
 class Published(Struct, frozen=True):
     """Published results: each model's values in the order of `columns` (key → label), None for a dash.
@@ -101,12 +154,17 @@ class Published(Struct, frozen=True):
     source: str
     columns: Mapping[str, str]
     rows: tuple[tuple[str, tuple[float | None, ...]], ...]
-    digits: Mapping[str, int] = {}  # after the point, of the columns where zeros at the end are printed
+    digits: Mapping[str, Digits] = {}  # after the point, of the columns where zeros at the end are printed
     comparable: str = ""
     measures: Mapping[str, str] = {}  # column → our measure of the same thing
     radar: tuple[str, ...] = ()  # columns that a radar shows, in this order
     radar_more: tuple[str, ...] = ()  # further ones, where those are too few
     short: Mapping[str, str] = {}  # column → its name where there is little room
+
+    def __post_init__(self) -> None:
+        for model, values in self.rows:
+            if len(values) != len(self.columns):
+                raise ValueError(f"{self.title}: {model} has {len(values)} values for {len(self.columns)} columns")
 
 
 class Facts(Struct, frozen=True):
@@ -142,3 +200,26 @@ class Suite(Struct, frozen=True):
     rubrics: tuple[str, ...] = ()  # what a judge of its replies is asked where the user names no rubric
     speech: bool = True  # whether a spoken reply is wanted in its conversations; False where it is answered in text
     layout: tuple[str, ...] = ()  # glob patterns, below the data folder, of files that no other benchmark has
+
+
+def find_suite(benchmark: str) -> Suite | None:
+    """Return what an installed benchmark says of itself, None where it says nothing. Raise UsageError for an unknown
+    benchmark, and for a SUITE that is something else."""
+    found = getattr(registry.find("benchmarks", benchmark), "SUITE", None)
+    if found is None:
+        return None
+    try:
+        return msgspec.convert(msgspec.to_builtins(found), Suite)
+    except (TypeError, msgspec.ValidationError) as error:  # such as a function, which a run cannot store
+        raise UsageError(f"the benchmark {benchmark}: SUITE must be a Suite of plain data: {error}") from None
+
+
+def is_installed(benchmark: str) -> bool:
+    """Return whether a benchmark is a built-in or a plug-in that is here."""
+    return benchmark.replace("_", "-").lower() in registry.listing("benchmarks")
+
+
+def _check_fields(names: Iterable[str]) -> None:
+    for name in names:
+        if name not in Item.__struct_fields__:
+            raise ValueError(f"an item has no field {name!r}; it has {', '.join(Item.__struct_fields__)}")

@@ -17,11 +17,12 @@ from overtone.benchmarks.aeq.judge_items import HEARD
 from overtone.benchmarks.aeq.suite_tables import SUITE
 from overtone.cli import main
 from overtone.errors import DataError
+from overtone.results.columns import Scored, counted_replies
 from overtone.results.headline import cases_by_key, number, suite_tables
 from overtone.results.load import open_run
 from overtone.schema import Item, Turn
 from overtone.stats.kappa import cohen
-from overtone.suite import Column, Scored
+from overtone.suite import Column
 from tests.judges.server import JudgeServer, keys_asked
 from tests.servers import Asked, OpenAIServer, tone
 
@@ -266,7 +267,7 @@ def test_a_group_counts_once_however_many_variants_it_has() -> None:
 
 def mean(key: str, replies: list[Scored]) -> tuple[float | None, int]:
     one = column("aeq-reliance", key)
-    found = number(one, [r for r in replies if one.counts(r.item)])
+    found = number(one, counted_replies(one, replies))
     return (None, 0) if found is None else (found.value, found.asked)
 
 

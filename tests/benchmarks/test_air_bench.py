@@ -13,10 +13,10 @@ from overtone.benchmarks import Selection
 from overtone.benchmarks.air_bench import FOUNDATION, SUITE, load, slug
 from overtone.cli import main
 from overtone.errors import DataError
+from overtone.results.columns import Scored, counted_replies, reduced
 from overtone.results.headline import SuiteTable, number, suite_tables
 from overtone.results.load import open_run
 from overtone.schema import Item
-from overtone.suite import Scored
 from tests.judges.server import JudgeServer
 from tests.servers import Asked, OpenAIServer, tone
 
@@ -277,13 +277,15 @@ def test_the_printed_accuracies_come_out_of_as_many_right_letters() -> None:
                 )
                 for n, right in enumerate(told)
             ]  # fmt: skip
-            found = number(column, column.counted(replies))
+            found = number(column, counted_replies(column, replies))
             assert found is not None and found.value is not None and (found.scored, found.asked) == (1000, 1500)
             assert f"{100 * found.value:.{table.digits[task]}f}" == f"{value:.1f}", (model, task)
             everything += replies
         mean = sum(value for value in printed if value is not None) / len(printed)
         assert whole.reduce is not None
-        assert 100 * (whole.reduce([[one] for one in everything]) or 0) == pytest.approx(mean), model
+        assert 100 * (reduced(whole.reduce, whole.score, [[one] for one in everything]) or 0) == pytest.approx(mean), (
+            model
+        )
 
 
 def test_the_tables_of_tasks_are_complete() -> None:

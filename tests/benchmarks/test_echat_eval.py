@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from overtone.benchmarks import Selection
-from overtone.benchmarks.echat_eval import CATEGORIES, DIMENSIONS, SUITE, balanced, load, mean_of
+from overtone.benchmarks.echat_eval import CATEGORIES, DIMENSIONS, SUITE, load, marks
 from overtone.build.echat_texts import EVENTS, read, spoken
 from overtone.cli import main
 from overtone.errors import DataError
+from overtone.results.columns import Groups, Scored, reduced
 from overtone.results.headline import number, suite_tables
 from overtone.results.load import open_run
 from overtone.schema import Item
-from overtone.suite import Scored
 from tests.judges.server import JudgeServer
 from tests.servers import Asked, OpenAIServer, tone
 
@@ -202,7 +202,13 @@ def scored(item: Item, *values: float | None) -> Scored:
 
 def test_three_questions_of_equal_weight_become_one_number_up_to_a_hundred(tmp_path: Path) -> None:
     a, b, c = items(write(tmp_path, [record("a", age="<OLD>"), record("b", age="<OLD>"), record("c", gender="<MALE>")]))
-    all_three = mean_of(*DIMENSIONS)
+
+    def all_three(groups: Groups) -> float | None:
+        return reduced(marks(*DIMENSIONS), "", groups)
+
+    def balanced(groups: Groups) -> float | None:
+        return reduced(marks(*DIMENSIONS, by="category"), "", groups)
+
     assert all_three([[scored(a, 1, 1, 1)]]) == 0 and all_three([[scored(a, 5, 5, 5)]]) == 100
     rows = [[scored(a, 5, 4, 3), scored(b, 2, 2, 5)], [scored(c, 4, 1, 1)]]
     # (4 − 1) × 25 = 75 and (3 − 1) × 25 = 50; (2 − 1) × 25 = 25
@@ -210,7 +216,7 @@ def test_three_questions_of_equal_weight_become_one_number_up_to_a_hundred(tmp_p
     assert balanced(rows) == pytest.approx((62.5 + 25) / 2), "each category counts once"
     silent = [[scored(a, 5, 3, None)]]
     assert all_three(silent) is None and balanced(silent) is None, "without a voice there is no whole number"
-    assert mean_of("echat_words", "echat_labels")(silent) == 75
+    assert reduced(marks("echat_words", "echat_labels"), "", silent) == 75
 
 
 def test_published_numbers_come_out_of_our_columns_as_printed() -> None:

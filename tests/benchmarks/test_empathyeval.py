@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from overtone.benchmarks import Selection
-from overtone.benchmarks.empathyeval import SUITE, bonus, final, load, right
+from overtone.benchmarks.empathyeval import BONUS, FINAL, RIGHT, SUITE, load
 from overtone.errors import DataError
+from overtone.results.columns import Groups, Scored, reduced
 from overtone.results.headline import read_scored, suite_tables
 from overtone.results.load import open_run
 from overtone.schema import Item
-from overtone.suite import Scored
 from tests.servers import OpenAIServer, tone
 
 
@@ -148,6 +148,18 @@ def test_the_leaderboard_comes_out_to_the_printed_digit(
     assert round(final(everything) or 0, 3) == printed["final"]
     assert round(final([*first, *second]) or 0, 3) == printed["final_context"]
     assert round(final(third) or 0, 3) == printed["final_tone"]
+
+
+def right(groups: Groups) -> float | None:
+    return reduced(RIGHT, "accuracy", groups)
+
+
+def bonus(groups: Groups) -> float | None:
+    return reduced(BONUS, "accuracy", groups)
+
+
+def final(groups: Groups) -> float | None:
+    return reduced(FINAL, "accuracy", groups)
 
 
 def test_an_unanswered_question_is_wrong_and_unknown_answers_tell_nothing() -> None:

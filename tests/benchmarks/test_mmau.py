@@ -13,10 +13,10 @@ from overtone.benchmarks import Selection
 from overtone.benchmarks.mmau import SUITE, load
 from overtone.cli import main
 from overtone.errors import DataError
+from overtone.results.columns import Scored, counted_replies
 from overtone.results.headline import SuiteTable, number, suite_tables
 from overtone.results.load import open_run
 from overtone.schema import Item
-from overtone.suite import Scored
 from tests.servers import Asked, OpenAIServer, tone
 
 
@@ -195,7 +195,7 @@ def test_the_printed_rows_come_out_of_as_many_right_answers() -> None:
                 replies.append(Scored(item, "task/audio", 0, {"mmau_match": float(n < (right[task] or 0))}))
         for column in SUITE.headlines[0].columns:
             if column.key in told:
-                found = number(column, column.counted(replies))
+                found = number(column, counted_replies(column, replies))
                 assert found is not None and found.value is not None
                 if f"{100 * found.value:.2f}" != told[column.key]:
                     off.append((model, column.key))

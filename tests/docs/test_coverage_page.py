@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from overtone import registry
-from overtone.results.headline import suite_of
+from overtone.suite import find_suite
 from scripts.coverage_page import FOLDER, page
 
 
@@ -13,4 +13,4 @@ def test_the_coverage_page_is_up_to_date() -> None:
 
 
 def test_every_built_in_benchmark_says_what_it_covers() -> None:
-    assert [name for name in registry.builtins("benchmarks") if suite_of(name) is None] == []
+    assert [name for name in registry.builtins("benchmarks") if find_suite(name) is None] == []

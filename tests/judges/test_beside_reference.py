@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-from overtone import registry
 from overtone.errors import UsageError
 from overtone.judges import rubric
 from overtone.judges.judge_run import check_suits, judge_run, with_own_rubrics
@@ -104,13 +101,9 @@ def test_a_rubric_that_compares_two_models_is_still_refused_for_a_run() -> None:
         check_suits(rubric.load("pair"))
 
 
-def test_a_benchmarks_own_rubrics_are_asked_where_the_user_names_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = ModuleType("toy_benchmark")
-    facts = Facts("Toy", "", "", "", "", "one", "", "", "", "")
-    module.SUITE = Suite(facts, rubrics=("sakura",))  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "toy_benchmark", module)
-    monkeypatch.setitem(registry._plugins["benchmarks"], "toy", module)
+def test_a_benchmarks_own_rubrics_are_asked_where_the_user_names_none() -> None:
+    suite = Suite(Facts("Toy", "", "", "", "", "one", "", "", "", ""), rubrics=("sakura",))
     plain, named = parse_judge("openai:any"), parse_judge("openai:any?rubrics=ves")
-    assert with_own_rubrics(plain, "toy").rubrics == ("sakura",)
-    assert with_own_rubrics(named, "toy").rubrics == ("ves",)
-    assert with_own_rubrics(plain, "no-such-benchmark").rubrics == STANDARD
+    assert with_own_rubrics(plain, suite).rubrics == ("sakura",)
+    assert with_own_rubrics(named, suite).rubrics == ("ves",)
+    assert with_own_rubrics(plain, None).rubrics == STANDARD

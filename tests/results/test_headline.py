@@ -11,20 +11,20 @@ import msgspec
 import pytest
 
 from overtone import registry
+from overtone.results.columns import Scored
 from overtone.results.corpus_scores import over
-from overtone.results.headline import cases_by_key, number, suite_of, suite_tables
+from overtone.results.headline import cases_by_key, number, suite_tables
 from overtone.results.load import Answer, open_run
 from overtone.runs.store import ANSWERED
 from overtone.schema import Score
 from overtone.scores import known
-from overtone.suite import Column, Facts, Groups, Headline, Scored, Suite
+from overtone.suite import Column, Facts, Headline, Right, Suite
 from tests.results.small import Maker, item
 
 FACTS = Facts("Toy", "none", "choose", "audio", "text", "one", "accuracy", "made here", "none", "all")
 
 
-def all_right(groups: Groups) -> float | None:
-    return sum(all(r.values.get("accuracy") == 1 for r in group) for group in groups) / len(groups) if groups else None
+ALL_RIGHT = Right(replies=False, groups=True, share=True)
 
 
 SUITE = Suite(
@@ -36,7 +36,7 @@ SUITE = Suite(
             (
                 Column("acc", "Accuracy", "accuracy"),
                 Column("sad", "Sad alone", "accuracy", only={"cue": ("sad",)}, scale=100, kind="number"),
-                Column("groups", "Whole groups", "accuracy", reduce=all_right),
+                Column("groups", "Whole groups", "accuracy", reduce=ALL_RIGHT),
                 Column("rating", "Rating", "rating", kind="number"),
             ),
             differences="Main, differences",
@@ -133,7 +133,6 @@ def test_an_interval_does_not_leave_the_scale_of_its_rubric_or_the_ends_a_column
 
 
 def test_a_benchmark_without_a_suite_has_no_tables(tmp_path: Path) -> None:
-    assert suite_of("no-such-benchmark") is None
     made = Maker(tmp_path / "run")
     made.choice(item("q", "choose", benchmark="nothing-known"), "A")
     made.store.commit()
@@ -158,7 +157,7 @@ def test_in_a_balanced_mean_each_category_counts_once_whatever_its_size_and_scal
 
 
 def test_groups_that_are_all_alike_have_no_interval_of_no_width() -> None:
-    column = Column("groups", "Whole groups", "accuracy", reduce=all_right)
+    column = Column("groups", "Whole groups", "accuracy", reduce=ALL_RIGHT)
     wrong = [Scored(item(f"q{n}", "choose", script=f"s{n}"), "task/audio", 0, {"accuracy": 0.0}) for n in range(2)]
     found = number(column, wrong)
     assert found is not None and (found.value, found.low, found.high) == (0.0, None, None)

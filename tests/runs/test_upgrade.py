@@ -10,7 +10,7 @@ import pytest
 from overtone.cli._main import main
 from overtone.errors import StoreError
 from overtone.runs.store import VERSION, Store
-from tests.runs.old_store import as_version_1
+from tests.runs.old_store import as_version_1, as_version_2
 from tests.runs.test_store import answer, filled
 
 
@@ -48,6 +48,21 @@ def test_migrate_says_which_runs_it_upgraded(old: Path, capsys: pytest.CaptureFi
     assert main(["migrate", str(old)]) == 0
     assert f"has version {VERSION} already" in capsys.readouterr().out
     assert (old / "run.db.v1.bak").read_bytes() == kept
+
+
+def test_a_run_of_version_2_is_read_and_upgraded(tmp_path: Path) -> None:
+    filled(tmp_path / "run").close()
+    as_version_2(tmp_path / "run")
+    kept = (tmp_path / "run" / "run.db").read_bytes()
+    with Store.read(tmp_path / "run") as store:
+        assert store.counts()["pending"] == 3 and store.suite() is None
+    assert (tmp_path / "run" / "run.db").read_bytes() == kept
+    with Store.create(tmp_path / "run") as store:
+        answer(store)
+    assert version_of(tmp_path / "run" / "run.db") == VERSION
+    assert version_of(tmp_path / "run" / "run.db.v2.bak") == 2
+    with Store.read(tmp_path / "run") as store:
+        assert store.counts()["answered"] == 1
 
 
 def test_migrate_makes_no_run_of_another_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from overtone.benchmarks import Selection
@@ -12,7 +12,6 @@ from overtone.cues import find_cue
 from overtone.errors import DataError
 from overtone.paths import shown
 from overtone.schema import Clip, Item, Option
-from overtone.suite import Groups, Reduce, Scored
 
 MOST_EMPATHETIC = (
     "Which recording is the most empathetic reply to what the user says, in this situation and in this voice?"
@@ -62,24 +61,6 @@ def cue_of(label: str) -> tuple[str, str]:
     """Return slug and dimension of the cue that a benchmark calls `label`; two empty texts if it is not in our list."""
     cue = find_cue(label)
     return ("", "") if cue is None else (cue.slug, cue.dimension)
-
-
-def mean_of_categories(read: Callable[[Scored], float | None], level: int | None = None) -> Reduce:
-    """Return a reduction to the mean of the categories' means of `read`, on one level or all: each category counts
-    once.
-    """
-
-    def reduce(groups: Groups) -> float | None:
-        by_category: dict[str, list[float]] = {}
-        for group in groups:
-            for reply in group:
-                value = read(reply)
-                if value is not None and level in (None, reply.item.level):
-                    by_category.setdefault(reply.item.category, []).append(value)
-        means = [sum(values) / len(values) for values in by_category.values()]
-        return sum(means) / len(means) if means else None
-
-    return reduce
 
 
 def check_ids(items: Iterable[Item], root: Path) -> None:

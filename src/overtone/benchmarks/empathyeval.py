@@ -25,38 +25,20 @@ from overtone.benchmarks._folder import (
 from overtone.errors import DataError
 from overtone.paths import inside, shown
 from overtone.schema import Clip, Item, Turn
-from overtone.suite import Column, Facts, Groups, Headline, Published, Release, Suite
+from overtone.suite import Column, Facts, Headline, Published, Release, Right, Suite
 
 SETTINGS = {"gigaspeech": "context", "meld": "context", "emovdb": "tone"}  # source → the variable within a group
 _VARIANT = {"meld": re.compile(r"_\d+$"), "emovdb": re.compile(r"_e\d+$")}
 CONTEXT, TONE = {"category": ("context",)}, {"category": ("tone",)}
-
-
-def right(groups: Groups) -> float | None:
-    """Return Acc, the number of correct answers. A missing reply is not correct. None if no right answer is known."""
-    if all(reply.values.get("accuracy") is None for group in groups for reply in group):
-        return None
-    return float(sum(reply.values.get("accuracy") == 1 for group in groups for reply in group))
-
-
-def bonus(groups: Groups) -> float | None:
-    """Return Bonus, the number of groups with a correct answer to every variant."""
-    if right(groups) is None:
-        return None
-    return float(sum(all(reply.values.get("accuracy") == 1 for reply in group) for group in groups))
-
-
-def final(groups: Groups) -> float | None:
-    """Return Final, (Acc + Bonus) ÷ (questions + groups)."""
-    acc, extra = right(groups), bonus(groups)
-    return None if acc is None or extra is None else (acc + extra) / (sum(map(len, groups)) + len(groups))
+# Acc counts correct answers, Bonus groups with a correct answer to every variant. A missing reply is not correct.
+ACC, BONUS, FINAL = Right(), Right(replies=False, groups=True), Right(groups=True, share=True)
 
 
 def _columns() -> Iterator[Column]:
     for end, label, only in (("", "", {}), ("_context", ", context", CONTEXT), ("_tone", ", tone", TONE)):
-        yield Column(f"final{end}", f"Final{label}", "accuracy", only, final, help="(Acc + Bonus) ÷ (items + groups)")
-        yield Column(f"acc{end}", f"Acc{label}", "accuracy", only, right, "number", 0)
-        yield Column(f"bonus{end}", f"Bonus{label}", "accuracy", only, bonus, "number", 0)
+        yield Column(f"final{end}", f"Final{label}", "accuracy", only, FINAL, help="(Acc + Bonus) ÷ (items + groups)")
+        yield Column(f"acc{end}", f"Acc{label}", "accuracy", only, ACC, "number", 0)
+        yield Column(f"bonus{end}", f"Bonus{label}", "accuracy", only, BONUS, "number", 0)
 
 
 SUITE = Suite(

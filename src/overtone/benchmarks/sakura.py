@@ -9,16 +9,16 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from overtone.benchmarks._files import lowered, read_json, text
-from overtone.benchmarks._folder import BenchmarkFolder, cue_of, mean_of_categories
+from overtone.benchmarks._folder import BenchmarkFolder, cue_of
 from overtone.errors import DataError
 from overtone.paths import inside, read_plain, shown
 from overtone.schema import Clip, Item, Option, Turn
-from overtone.suite import Column, Facts, Headline, Published, Release, Scored, Suite
+from overtone.suite import Column, Facts, Headline, Means, Published, Release, Suite
 
 TRACKS = ("gender", "language", "emotion", "animal")
 HOMES = ("", "data/", "SAKURA/data/")  # folders that may hold the tracks
@@ -32,16 +32,6 @@ _ANSWER = re.compile(r"\(([a-z])\)\s*(.*)", re.S)
 # ── the numbers ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def used(score: str) -> Callable[[Sequence[Scored]], list[Scored]]:
-    """Return a filter for multi-hop replies on recordings whose single-hop question is right in the same repeat."""
-
-    def among(replies: Sequence[Scored]) -> list[Scored]:
-        heard = {(r.item.group, r.repeat) for r in replies if r.item.level == 1 and r.values.get(score) == 1}
-        return [r for r in replies if r.item.level == 2 and (r.item.group, r.repeat) in heard]
-
-    return among
-
-
 _METHOD = {"accuracy": "read by our rules", "sakura_correct": "by a judge who knows the right answer, as in the paper"}
 
 
@@ -51,7 +41,7 @@ def _hop_columns(score: str) -> tuple[Column, ...]:
         Column("single", "Single-hop", score, {"level": (1,)}, help=f"Questions about what is heard; {how}"),
         Column("multi", "Multi-hop", score, {"level": (2,)}, help=f"Questions about what follows from it; {how}"),
         Column(
-            "used", "Multi-hop where single-hop is right", score, among=used(score),
+            "used", "Multi-hop where single-hop is right", score, if_right=(1, 2),
             help=f"Facts heard and used: only recordings whose single-hop question is right; {how}",
         ),
     )  # fmt: skip
@@ -63,9 +53,8 @@ def _as_printed() -> Iterator[Column]:
             only: dict[str, tuple[str | int, ...]] = {"category": (track,), "level": (level,)}
             yield Column(f"{track}_{hop}", f"{track.capitalize()}, {hop}", "sakura_correct", only)
     for hop, level in HOPS.items():
-        mean = mean_of_categories(lambda reply: reply.values.get("sakura_correct"), level)
         yield Column(
-            f"average_{hop}", f"Average, {hop}", "sakura_correct", {"level": (level,)}, mean,
+            f"average_{hop}", f"Average, {hop}", "sakura_correct", {"level": (level,)}, Means(by="category"),
             help="Mean of the tracks that were asked",
         )  # fmt: skip
 

@@ -18,11 +18,14 @@ def add(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     from overtone.paths import shown
     from overtone.runs.store import VERSION, Store
+    from overtone.scores import known
 
     for folder in args.runs:
         Store.read(folder).close()  # a folder that is not a run is an error, not a new run
         with Store.create(folder) as store:
             kept = store.upgraded_from
+            if not store.declarations():
+                store.declare(known(store.meta().get("benchmark", "")))
         state = f"upgraded to version {VERSION}; the older file is {kept}" if kept else f"has version {VERSION} already"
         print(shown(f"{folder}: {state}."))
     return EXIT_OK

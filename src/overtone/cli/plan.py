@@ -122,8 +122,9 @@ def _judged(judge: Judge, replies: Mapping[str, int], benchmark: str) -> str:
     """Return a line with the maximum number of a judge's requests. A rubric for some styles only needs fewer."""
     from overtone.judges.judge_run import with_own_rubrics
     from overtone.judges.rubric import load
+    from overtone.suite import find_suite
 
-    rubrics = [load(name) for name in with_own_rubrics(judge, benchmark).rubrics]
+    rubrics = [load(name) for name in with_own_rubrics(judge, find_suite(benchmark)).rubrics]
     most = 0
     for one in rubrics:
         calls = len(one.dimensions) if judge.policy.calls == "apart" else 1

@@ -14,7 +14,6 @@ from typing import TypedDict, Unpack
 
 import msgspec
 
-from overtone import registry
 from overtone.errors import OvertoneError, UsageError
 from overtone.judges import groups, rubric, trust_record
 from overtone.judges.judge_input import Subject
@@ -212,16 +211,11 @@ def check_suits(one: Rubric) -> None:
         )
 
 
-def with_own_rubrics(judge: Judge, benchmark: str) -> Judge:
+def with_own_rubrics(judge: Judge, suite: Suite | None) -> Judge:
     """Return the judge with the benchmark's own rubrics, if it has any and the user did not choose rubrics."""
-    if judge.rubrics != STANDARD:
+    if judge.rubrics != STANDARD or suite is None or not suite.rubrics:
         return judge
-    try:
-        suite = getattr(registry.find("benchmarks", benchmark), "SUITE", None)
-    except UsageError:  # the benchmark's plug-in is not installed
-        suite = None
-    own = suite.rubrics if isinstance(suite, Suite) else ()
-    return msgspec.structs.replace(judge, rubrics=own or STANDARD)
+    return msgspec.structs.replace(judge, rubrics=suite.rubrics)
 
 
 # ── the whole run ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -238,7 +232,8 @@ class AskingOptions(TypedDict, total=False):
 @asynccontextmanager
 async def opened(store: Store, judges: Sequence[Judge], **options: Unpack[AskingOptions]) -> AsyncIterator[Bench]:
     """Open judges over an open store. On leaving, the judges and everything they started are closed."""
-    judges = [with_own_rubrics(judge, store.meta().get("benchmark", "")) for judge in judges]
+    suite = store.suite()
+    judges = [with_own_rubrics(judge, suite) for judge in judges]
     labels = [j.label for j in judges]
     for label in labels:
         if labels.count(label) > 1:

@@ -7,20 +7,28 @@ from collections.abc import Sequence
 from overtone import registry
 from overtone.display.table_data import Cell, Line, PartTable, text_cell
 from overtone.report.reply_tables import ARROWS
-from overtone.results.headline import SuiteTable, cases_by_key, suite_of, suite_tables
+from overtone.results.headline import SuiteTable, cases_by_key, suite_tables
 from overtone.results.load import Reading
 from overtone.results.measures import Estimate
-from overtone.suite import Column, Published
+from overtone.suite import Column, Published, Suite, find_suite
 from overtone.text import as_given, number
 
 
 def headlines(readings: Sequence[Reading]) -> list[PartTable]:
     """Return the headline tables of every benchmark among the runs; runs of one benchmark share theirs."""
-    by_table: dict[tuple[str, str], list[tuple[int, SuiteTable]]] = {}
+    by_table: dict[tuple[str, str], list[list[tuple[int, SuiteTable]]]] = {}
     for run, reading in enumerate(readings):
         for table in suite_tables(reading):
-            by_table.setdefault((reading.benchmark, table.headline.key), []).append((run, table))
-    return [_table(benchmark, key, tables) for (benchmark, key), tables in by_table.items()]
+            versions = by_table.setdefault((reading.benchmark, table.headline.key), [])
+            same = next((tables for tables in versions if tables[0][1].headline == table.headline), None)
+            if same is None:  # the first run, or one of a benchmark that has changed its table since
+                versions.append(same := [])
+            same.append((run, table))
+    return [
+        _table(benchmark, f"{key}-{version}" if version > 1 else key, tables)
+        for (benchmark, key), versions in by_table.items()
+        for version, tables in enumerate(versions, 1)
+    ]
 
 
 def first_screen(reading: Reading) -> tuple[list[PartTable], list[str]]:
@@ -42,7 +50,7 @@ def first_screen(reading: Reading) -> tuple[list[PartTable], list[str]]:
 
 def wants_judge(reading: Reading, own: Sequence[PartTable]) -> bool:
     """Return whether a run's own tables are empty because its replies were not judged."""
-    suite = suite_of(reading.benchmark) if reading.benchmark else None
+    suite = reading.suite
     if suite is None or not suite.rubrics or any("@" in name for name in reading.signatures):
         return False
     cells = [cell.estimate for table in own for line in table.lines for cell in line.cells]
@@ -71,14 +79,18 @@ def _cell(column: Column, e: Estimate | None, key: str) -> Cell:
     return Cell(e, column.kind, digits=column.digits, title=column.help, key=shown)
 
 
-def published(benchmarks: Sequence[str] = ()) -> list[PartTable]:
-    """Return the published results of these benchmarks, or of all if none is named, as printed."""
-    made = []
-    for name in dict.fromkeys(benchmarks or registry.listing("benchmarks")):
-        suite = suite_of(name)
-        for place, one in enumerate(suite.published if suite is not None else ()):
-            made.append(_published(f"published-{name}-{place}", one))
-    return made
+def published(readings: Sequence[Reading]) -> list[PartTable]:
+    """Return the published results of the runs' benchmarks, or of all installed ones without a run, as printed."""
+    suites: dict[str, Suite | None] = {}
+    for reading in readings:
+        suites.setdefault(reading.benchmark, reading.suite)
+    if not readings:
+        suites = {name: find_suite(name) for name in registry.listing("benchmarks")}
+    return [
+        _published(f"published-{name}-{place}", one)
+        for name, suite in suites.items()
+        for place, one in enumerate(suite.published if suite is not None else ())
+    ]
 
 
 def _published(key: str, one: Published) -> PartTable:

@@ -28,7 +28,7 @@ from overtone.report.case_links import where
 from overtone.report.extreme_cards import ends
 from overtone.report.findings_page import sections
 from overtone.report.flips import comparisons
-from overtone.report.headline_tables import headlines
+from overtone.report.headline_tables import headlines, published
 from overtone.report.links import Links
 from overtone.report.media import Media
 from overtone.results import style_following
@@ -95,7 +95,7 @@ def _write(
     chunks: Chunks,
 ) -> None:
     standings = read_standings(arena) if arena else None
-    readings = sorted((open_run(folder, light=True) for folder in runs), key=lambda r: has_own_tables(r.benchmark))
+    readings = sorted((open_run(folder, light=True) for folder in runs), key=has_own_tables)
     check_source(readings, source)
     readings = [of_source(reading, source) for reading in readings]
     media = Media(out, embed_audio, data)
@@ -107,11 +107,12 @@ def _write(
     context["warnings"] = [*missing, *media.notes(), *context["warnings"]]
     for note in media.notes():
         warn(note)
-    linked = [reading for reading in readings if not has_own_tables(reading.benchmark)]  # their levels share scripts
+    linked = [reading for reading in readings if not has_own_tables(reading)]  # their levels share scripts
     pictured = FigureSource(linked, labels[: len(linked)], arena=standings)
     context["findings"] = sections(pictured, links) if linked else []
     context["finding_labels"] = labels[: len(linked)] if len(linked) < len(labels) else []
     context["suites"] = _own_tables(readings, links)
+    context["published"] = published(readings)
     everybody = FigureSource(readings, labels, arena=standings)
     context["arena"] = arena_section(arena, standings, everybody, links) if arena and standings else None
     shown = zip(context["runs"], (run["summary"] for run in context["runs"]), readings, strict=True)

@@ -196,7 +196,7 @@ RESULTS = {
     "agreement": Results("Agreement of judges, and missing verdicts.", agreement),
     "published": Results(
         "The results that benchmarks' authors published: of the runs' benchmarks, or of all.",
-        lambda summaries: published([summary.benchmark for summary in summaries]),
+        of_runs=published,
         needs_runs=False,
     ),
 }

@@ -10,7 +10,6 @@ import msgspec
 
 from overtone.display.columns import declared_in, hearing_columns, heat_columns
 from overtone.display.table_data import NOT_VALIDATED, without_unmarked_cues
-from overtone.report.headline_tables import published
 from overtone.report.reply_tables import ARROWS, agreement, alignment, following, judged_tables, spoken
 from overtone.report.side_tables import apart, bases, wrong_answers
 from overtone.results.measures import Estimate, choice_measure
@@ -73,7 +72,6 @@ def tables(runs: list[Run]) -> dict[str, Any]:
         ],
         "breakdowns": _breakdowns(pairs),
         "wide_columns": heat_columns([c for _, c in pairs]),
-        "published": published([summary.benchmark for summary in summaries]),
         **_tasks(pairs),
         "maps": [m for run, c in pairs if (m := _map(run, c)) is not None],
     }

@@ -9,16 +9,15 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from overtone import registry
-from overtone.errors import UsageError
 from overtone.results.case_names import KeyedCases, unique
+from overtone.results.columns import Scored, counted_replies, counts_item, reduced, reply_value
 from overtone.results.headline_condition import by_condition
 from overtone.results.judge_scores import PANEL, judges_of, read_dimensions, value
 from overtone.results.load import Answer, Reading
 from overtone.results.measures import Estimate, estimate, on_scale, within
 from overtone.schema import Item
 from overtone.stats import bootstrap, corpus_sums
-from overtone.suite import Column, Headline, Scored, Suite
+from overtone.suite import Column, Headline
 
 SEED = 13
 DRAWS = 1000
@@ -40,26 +39,15 @@ class SuiteTable(Struct, frozen=True):
     rows: tuple[SuiteRow, ...]
 
 
-def suite_of(benchmark: str) -> Suite | None:
-    """Return a benchmark's suite; None if it has none, or if its plug-in is not loaded."""
-    try:
-        module = registry.find("benchmarks", benchmark)
-    except UsageError:
-        return None
-    found = getattr(module, "SUITE", None)
-    return found if isinstance(found, Suite) else None
-
-
-def has_own_tables(benchmark: str) -> bool:
-    """Return whether a benchmark has headline tables instead of levels that share their scripts."""
-    suite = suite_of(benchmark) if benchmark else None
-    return suite is not None and bool(suite.headlines)
+def has_own_tables(reading: Reading) -> bool:
+    """Return whether a run's benchmark has headline tables instead of levels that share their scripts."""
+    return reading.suite is not None and bool(reading.suite.headlines)
 
 
 def suite_tables(reading: Reading) -> list[SuiteTable]:
     """Return the headline tables of the run's benchmark; an empty list if it has none or none of their items were
     asked. A table without any score, e.g. of a judge that was not asked, is left out if other tables have scores."""
-    suite = suite_of(reading.benchmark) if reading.benchmark else None
+    suite = reading.suite
     if suite is None or not suite.headlines:
         return []
     scored, scales = read_scored(reading), _scales(reading)
@@ -85,7 +73,7 @@ def read_scored(reading: Reading) -> list[Scored]:
     """Return every ask of a run as headlines read it; an ask without a reply has no values."""
     judges = {name.partition("@")[0]: [""] for name in reading.signatures if "@" in name}
     judges = {key: judges_of(key, reading.signatures) for key in judges}
-    suite = suite_of(reading.benchmark) if reading.benchmark else None
+    suite = reading.suite
     columns = [column for headline in suite.headlines for column in headline.columns] if suite is not None else []
     parts = sorted({column.score for column in columns if "." in column.score})
     read: dict[tuple[int, int], tuple[dict[str, float | None], dict[str, str]]] = {}  # answers may share their scores
@@ -122,21 +110,21 @@ def _values(
 
 def cases_by_key(reading: Reading) -> Iterator[KeyedCases]:
     """Yield the key of every number of the headline tables, ROW/COLUMN, with the cases of its replies."""
-    suite = suite_of(reading.benchmark) if reading.benchmark else None
+    suite = reading.suite
     if suite is None or not suite.headlines:
         return
     scored = read_scored(reading)
     for headline in suite.headlines:
         for key, _, _, rows in _parts(headline, scored):
             for column in headline.columns:
-                counted = column.counted(rows)
+                counted = counted_replies(column, rows)
                 every = not column.score and not column.balance
-                known = [r for r in counted if every or column.value(r) is not None]
+                known = [r for r in counted if every or reply_value(column, r) is not None]
                 yield f"{key}/{column.key}", unique(r.item.case for r in known)
         if headline.differences:
             for key, _, _, pairs in _paired(headline, scored):
                 for column in _means(headline):
-                    both = [a for a, b in pairs if column.counts(a.item) and _apart(column, a, b) is not None]
+                    both = [a for a, b in pairs if counts_item(column, a.item) and _apart(column, a, b) is not None]
                     yield f"{key}/{column.key}", unique(a.item.case for a in both)
 
 
@@ -158,7 +146,7 @@ def _row_name(item: Item, field: str) -> str:
 
 def _rows(headline: Headline, scored: Sequence[Scored], scales: Scales) -> Iterator[SuiteRow]:
     for key, condition, name, rows in _parts(headline, scored):
-        cells = tuple(number(column, column.counted(rows), scales) for column in headline.columns)
+        cells = tuple(number(column, counted_replies(column, rows), scales) for column in headline.columns)
         if any(cell is not None for cell in cells):
             yield SuiteRow(key, condition, name, cells)
 
@@ -168,23 +156,23 @@ def number(column: Column, replies: Sequence[Scored], scales: Scales | None = No
     replies."""
     if not replies:
         return None
-    reduce, scale, offset = column.reduce, column.scale, column.offset
+    scale, offset = column.scale, column.offset
     if column.balance:
         return _bounded(_balanced(column, replies), column, scales or {})
-    if reduce is None:
+    if column.reduce is None:
         counted = _once(column, replies)
-        values = [None if (v := column.value(reply)) is None else scale * (v + offset) for reply in counted]
+        values = [None if (v := reply_value(column, reply)) is None else scale * (v + offset) for reply in counted]
         yes_or_no = (scale, offset) == (1, 0) and all(v is None or v in (0.0, 1.0) for v in values)
         rows = [(v, r.item.group) for v, r in zip(values, counted, strict=True)]
         return _bounded(estimate(rows, kind="proportion" if yes_or_no else "mean"), column, scales or {})
     groups: dict[str, list[Scored]] = {}
     for reply in replies:
         groups.setdefault(reply.item.group, []).append(reply)
-    whole = list(groups.values())
+    whole, rule = list(groups.values()), column.reduce
 
     def statistic(places: Iterable[int]) -> float:
-        interval = reduce([whole[int(place)] for place in places])
-        return math.nan if interval is None else scale * (interval + offset)
+        value = reduced(rule, column.score, [whole[int(place)] for place in places])
+        return math.nan if value is None else scale * (value + offset)
 
     interval = bootstrap.clustered(statistic, range(len(whole)), seed=SEED, draws=DRAWS)
     known = sum(reply.values.get(column.score) is not None for reply in replies) if column.score else len(replies)
@@ -219,7 +207,7 @@ def _bounded(made: Estimate, column: Column, scales: Scales) -> Estimate:
 def _balanced(column: Column, replies: Sequence[Scored]) -> Estimate:
     """Return the mean of the categories' means, with a jackknife interval over groups."""
     places = {name: place for place, name in enumerate(column.balance)}
-    valued = [(places[r.item.category], v, r.item.group) for r in replies if (v := column.value(r)) is not None]
+    valued = [(places[r.item.category], v, r.item.group) for r in replies if (v := reply_value(column, r)) is not None]
     rows = np.zeros((len(valued), 2 * len(places)))
     for row, (place, counted, _) in zip(rows, valued, strict=True):
         row[place], row[len(places) + place] = column.scale * counted, 1.0
@@ -242,7 +230,7 @@ def _once(column: Column, replies: Sequence[Scored]) -> Sequence[Scored]:
     first: dict[tuple[str, str, int], Scored] = {}
     for reply in replies:
         key = reply.item.group, reply.condition, reply.repeat
-        if key not in first or column.value(first[key]) is None:
+        if key not in first or reply_value(column, first[key]) is None:
             first[key] = reply
     return list(first.values())
 
@@ -261,14 +249,14 @@ def _differences(headline: Headline, scored: Sequence[Scored], scales: Scales) -
     )
     rows = []
     for key, named, name, pairs in _paired(headline, scored):
-        cells = [_gap(column, [(a, b) for a, b in pairs if column.counts(a.item)], scales) for column in columns]
+        cells = [_gap(column, [(a, b) for a, b in pairs if counts_item(column, a.item)], scales) for column in columns]
         if any(cell is not None for cell in cells):
             rows.append(SuiteRow(key, named, name, tuple(cells)))
     return SuiteTable(made, tuple(rows))
 
 
 def _means(headline: Headline) -> list[Column]:
-    return [c for c in headline.columns if c.reduce is None and c.among is None and not c.balance]
+    return [c for c in headline.columns if c.reduce is None and c.if_right is None and not c.balance]
 
 
 def _paired(
@@ -298,7 +286,7 @@ def _apart_by_one(conditions: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _apart(column: Column, first: Scored, second: Scored) -> float | None:
-    a, b = column.value(first), column.value(second)
+    a, b = reply_value(column, first), reply_value(column, second)
     return None if a is None or b is None else column.scale * (a - b)
 
 

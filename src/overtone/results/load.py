@@ -26,6 +26,7 @@ from overtone.runs.records import Beside
 from overtone.runs.store import ANSWERED, FAILED, Failure, Part, Store, StoredReply
 from overtone.schema import Item, Key, Option, Score, Turn
 from overtone.scores import CHOICE, ScoreInfo, with_tasks
+from overtone.suite import Suite
 
 Scores = Mapping[str, Score]  # metric → score
 _NONE: Scores = MappingProxyType({})
@@ -80,6 +81,7 @@ class Reading(Struct):
     language_note: str = ""  # that characters are counted in some languages; "" where words are in all
     silent: frozenset[str] = frozenset()  # judges' scores without a single value: not among `signatures`
     declared: dict[str, ScoreInfo] = {}  # what each metric's score is; of a whole run
+    suite: Suite | None = None  # what the benchmark says of itself; of a whole run
 
     @property
     def name(self) -> str:
@@ -165,6 +167,7 @@ def read(store: Store, part: Part | None = None, *, light: bool = False) -> Read
         language_note=note,
         silent=frozenset(silent),
         declared=_declared(store, answers) if part is None else {},
+        suite=store.suite() if part is None else None,
     )
 
 

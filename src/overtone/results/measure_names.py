@@ -127,7 +127,9 @@ def find(name: str, readings: Sequence[Reading]) -> list[Measure]:
     A judge's dimension is DIM@LABEL, or DIM alone for the mean of the judges that all the readings have.
     """
     declared = declared_in(readings)
-    if name not in declared and "@" not in name:
+    keys = {k for r in readings for k in read_dimensions(r.meta, r.signatures)}
+    of_runs = {*declared, *(m.name for m in declared_measures(declared)), *TYPED, *TYPED.values(), *keys}
+    if name not in of_runs and "@" not in name:
         declared = {**known_scores(), **declared}
     if name in declared:
         declared[name] = with_tasks(declared[name], LEVELS)
@@ -143,7 +145,6 @@ def find(name: str, readings: Sequence[Reading]) -> list[Measure]:
         hint = f"; use {instead}" if instead else ""
         raise UsageError(f"{name} is computed over many replies: it has no value for one reply to compare{hint}")
     key, at, label = name.partition("@")
-    keys = {k for r in readings for k in read_dimensions(r.meta, r.signatures)}
     if key in TYPED or key in keys or key in TYPED.values():
         if at and not label:
             raise UsageError(f"{name!r} does not name a judge; write {key}@LABEL, or {key} for all judges together")

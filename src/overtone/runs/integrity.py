@@ -116,6 +116,7 @@ def _rows(store: Store) -> Iterator[str]:
         store.meta,
         store.events,
         store.declarations,
+        lambda: (store.suite(),),
         store.items,
         store.asks,
         store.replies,

@@ -22,6 +22,7 @@ from overtone.runs.spread_order import Place
 from overtone.runs.spread_order import spread as spread_order
 from overtone.schema import Item, Key, Score, Usage
 from overtone.scores import ScoreInfo, known, undeclared
+from overtone.suite import Suite, find_suite, is_installed
 
 T = TypeVar("T")
 SHA = re.compile(r"[0-9a-f]{64}")
@@ -29,6 +30,7 @@ _item_decoder = msgspec.json.Decoder(Item)
 _notes_decoder = msgspec.json.Decoder(tuple[str, ...])
 _usage_decoder = msgspec.json.Decoder(Usage)
 _info_decoder = msgspec.json.Decoder(ScoreInfo)
+_suite_decoder: msgspec.json.Decoder[Suite | None] = msgspec.json.Decoder(Suite | None)
 _detail_decoder = msgspec.json.Decoder(dict[str, float | int | str | None])
 
 
@@ -148,6 +150,16 @@ class Rows:
                 found[score] = undeclared(score)
         return found
 
+    def suite(self) -> Suite | None:
+        """Return what the benchmark says of itself, as stored in the run; None if it says nothing.
+
+        Runs without a stored suite use that of the installed benchmark."""
+        with reading(self.folder):
+            for (body,) in select(self.db, tuple[bytes], "SELECT body FROM suite"):
+                return _suite_decoder.decode(body)
+        name = self.meta().get("benchmark") or next((item.benchmark for item in self.items()), "")
+        return find_suite(name) if is_installed(name) else None
+
     def events(self) -> list[tuple[float, str, str]]:
         with reading(self.folder):
             return list(select(self.db, tuple[Finite, str, str], "SELECT at, kind, detail FROM events ORDER BY at"))
@@ -167,8 +179,8 @@ class Rows:
 
     def cases(self) -> list[tuple[str, str]]:
         """Return every case with its cue, in the benchmark's order."""
-        sql = "SELECT case_id, cue FROM items GROUP BY case_id ORDER BY min(seq)"
         with reading(self.folder):
+            sql = "SELECT case_id, cue FROM items GROUP BY case_id ORDER BY min(seq)"
             return list(select(self.db, tuple[str, str], sql))
 
     def case_of(self, item: str) -> str | None:
@@ -267,10 +279,8 @@ class Rows:
                 if max(msgspec.structs.astuple(spent)) > MAX_TOKENS:
                     raise ValueError("more tokens than there can be")
                 said = _notes_decoder.decode(notes)
-                key = Key(*row[1:5])
-                yield StoredReply(
-                    row[0], key, text, audio, finish, bool(refused), model, said, spent, latency, attempts
-                )
+                sent = Key(*row[1:5]), text, audio, finish, bool(refused), model
+                yield StoredReply(row[0], *sent, said, spent, latency, attempts)
 
     def sent(self, ask: int, turn: int) -> list[dict[str, Any]]:
         """Return the messages that were sent for a reply, with each sound as its SHA-256."""

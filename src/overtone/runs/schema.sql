@@ -1,5 +1,5 @@
 -- A store is compared with these statements word for word when it is opened: another wording is another version. What a
--- version adds stands below its line `-- version N`; an upgrade executes just that.
+-- version changes stands below its line `-- version N`; an upgrade executes just that.
 
 -- version 1
 
@@ -61,6 +61,9 @@ CREATE TABLE declarations (score TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT R
 -- What the benchmark says of itself: one row, a Suite as JSON.
 CREATE TABLE suite (benchmark TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;
 
--- Numbers of headline tables that the benchmark's own code computes, as they were when the run was last scored. key is
--- that of the number, body a Cell as JSON.
+-- Never written.
 CREATE TABLE headline_cells (key TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;
+
+-- version 3
+
+DROP TABLE headline_cells;

@@ -36,7 +36,7 @@ from overtone.runs.spread_order import place, spread
 from overtone.runs.store import Ask, Store
 from overtone.schema import Item
 from overtone.spec import Spec
-from overtone.suite import Suite
+from overtone.suite import find_suite
 from overtone.tasks import Prompts, conditions, load_prompts
 from overtone.version import __version__
 
@@ -101,9 +101,8 @@ def check_key(spec: Spec) -> None:
 
 def wanted_speech(settings: Settings) -> str:
     """Return the speech option of the SPEC: auto, yes or no. `auto` becomes no for benchmarks answered in text."""
-    suite = getattr(registry.find("benchmarks", settings.benchmark), "SUITE", None)
-    speech = settings.model.typed_speech()
-    return "no" if speech == "auto" and isinstance(suite, Suite) and not suite.speech else speech
+    suite, speech = find_suite(settings.benchmark), settings.model.typed_speech()
+    return "no" if speech == "auto" and suite is not None and not suite.speech else speech
 
 
 Planned = tuple[Item, tuple[str, ...]]
@@ -269,6 +268,7 @@ def _identify(store: Store, settings: Settings, benchmark: Benchmark, model: Mod
         "versions": msgspec.json.encode(_versions()).decode(),
     }
     store.set_meta({**now, **fixed})
+    store.keep_suite(settings.benchmark)
     with clear_errors(store.folder):
         write_whole(store.folder / "config.toml", to_toml(settings).encode())
 

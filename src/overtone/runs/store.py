@@ -29,6 +29,7 @@ from overtone.runs.records import SHA, Ask, Failure, Part, Rows, StoredReply, de
 from overtone.runs.upgrade import VERSION
 from overtone.schema import Item, Reply, Score
 from overtone.scores import Declared
+from overtone.suite import find_suite, is_installed
 
 __all__ = ["ANSWERED", "FAILED", "PENDING", "VERSION", "Ask", "Failure", "Part", "Store", "StoredReply"]
 
@@ -133,8 +134,11 @@ class Store(Rows):
         if self.db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
             upgrade.create(self.db)
         self.upgraded_from = upgrade.upgrade(self.db, self.folder, upgrade.version_of(self.db, self.folder))
-        if self.meta().get("open") == "yes":
+        meta = self.meta()
+        if meta.get("open") == "yes":
             self._sweep()
+        if meta.get("benchmark") and self.db.execute("SELECT count(*) FROM suite").fetchone()[0] == 0:
+            self.keep_suite(meta["benchmark"])
         self.set_meta({"open": "yes"})
 
     def close(self) -> None:
@@ -194,6 +198,17 @@ class Store(Rows):
             self._begin()
             rows = [(score, _encode(info)) for score, info in declared.items()]
             self.db.executemany("INSERT OR REPLACE INTO declarations VALUES (?, ?)", rows)
+
+    def keep_suite(self, benchmark: str) -> None:
+        """Keep what the run's benchmark says of itself, in place of what it said before. If the benchmark is not
+        installed, nothing changes."""
+        if not is_installed(benchmark):
+            return
+        with clear_errors(self.folder):
+            self._begin()
+            self.db.execute("DELETE FROM suite")
+            self.db.execute("INSERT INTO suite VALUES (?, ?)", (benchmark, _encode(find_suite(benchmark))))
+            self.commit()
 
     def add_event(self, kind: str, detail: str) -> None:
         with clear_errors(self.folder):

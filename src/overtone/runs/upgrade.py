@@ -1,11 +1,13 @@
 """Read older versions of the store, and upgrade them when the run is next written.
 
-Each version only adds tables to the one before, so an older file is read like a newer one with empty added tables. A
-writer keeps a copy of the older file as `run.db.v1.bak` and adds the tables in one transaction.
+Each version only adds tables to the one before, or drops tables that nothing reads, so an older file is read like a
+newer one with empty added tables. A writer keeps a copy of the older file, such as `run.db.v1.bak`, and changes the
+tables in one transaction.
 """
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from overtone.errors import StoreError
 from overtone.runs.database import at
 from overtone.runs.folder_safety import check_structure, schema
 
-VERSION = 2
+VERSION = 3
 APPLICATION = 0x0F372020
 
 
@@ -41,7 +43,8 @@ def read_as_new(db: sqlite3.Connection, version: int) -> None:
     """Add the tables that an older file lacks to this connection only, in memory and empty."""
     db.execute("PRAGMA temp_store=MEMORY")
     for newer in range(version + 1, VERSION + 1):
-        db.executescript(schema(newer).replace("CREATE TABLE", "CREATE TEMP TABLE"))
+        added = re.sub(r"^DROP TABLE .*;$", "", schema(newer), flags=re.M)  # a reader leaves the file as it is
+        db.executescript(added.replace("CREATE TABLE", "CREATE TEMP TABLE"))
 
 
 def upgrade(db: sqlite3.Connection, folder: Path, version: int) -> Path | None:

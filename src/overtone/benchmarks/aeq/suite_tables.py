@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from overtone.schema import Item
-from overtone.suite import Column, Facts, Groups, Headline, Published, Release, Scored, Suite
+from overtone.suite import Column, Difference, Facts, Headline, Kappa, NoteIn, Published, Release, Suite, VerdictShare
 
 REPLIES: Mapping[str, tuple[str | int, ...]] = {"task": ("converse",)}
 SCALES = {  # score → its label, its lowest and its highest value
@@ -17,65 +16,20 @@ SCALES = {  # score → its label, its lowest and its highest value
     "discrimination": ("Discrimination", 1, 6),
 }
 RELIANCE = ("both", "audio only", "context only", "neither")
-BLIND = {"context": "audio only", "tone": "context only"}  # setting → the modality that does not have the variation
+BLIND = {"context": ("audio only",), "tone": ("context only",)}  # setting → the modality that does not vary
 
 
-def _share(reply: Scored, score: str, known: Collection[str], counted: Collection[str]) -> float | None:
-    """Return the share of `counted` among the `known` verdicts on a reply, from all judges and repeats."""
-    stored = [text for key, text in reply.told.items() if key.startswith(f"{score}@") and key.endswith(".values")]
-    verdicts = [verdict for text in stored for verdict in text.split(",") if verdict in known]
-    return sum(verdict in counted for verdict in verdicts) / len(verdicts) if verdicts else None
+# Every verdict and its value. Columns count those at the ends of a scale.
+VERDICTS = {"1": 1, "2": 2, "3": 3, "4": 4, "5": 5, "6": 6, "Poor": 1, "Fair": 2, "Good": 3}
+AGREEMENT = Kappa("accuracy.answer", "accuracy.gold", {"A": 3.0, "B": 2.0, "C": 1.0})  # with people
+RATINGS = ({"category": ("judge-rate*",)},)
+# Items where one modality alone misleads: the context varies, or the tone is a cue that only the voice has.
+CONFLICTING = ({"category": ("context",)}, {"category": ("tone",), "cue": ("?*",)})
 
 
-def relies_on(*modalities: str) -> Callable[[Scored], float | None]:
-    """Return a function of a reply: the share of its verdicts that name one of `modalities`."""
-    return lambda reply: _share(reply, "reliance", RELIANCE, modalities)
-
-
-def conflicting(item: Item) -> bool:
-    """Return whether one modality alone misleads: the context varies, or the tone is a cue that only the voice has."""
-    return item.category == "context" or (item.category == "tone" and bool(item.cue))
-
-
-def failed(reply: Scored) -> float | None:
-    """Return the share of verdicts that the reply relies on neither modality, or only on the misleading one."""
-    return relies_on("neither", BLIND.get(reply.item.category, ""))(reply)
-
-
-def _at_ends(score: str) -> Callable[[Scored], float | None]:
-    """Return a function of a reply: the share of its verdicts that are the lowest or highest of the scale."""
-    values = {"1": 1, "2": 2, "3": 3, "4": 4, "5": 5, "6": 6, "Poor": 1, "Fair": 2, "Good": 3}
-    ends = [verdict for verdict, value in values.items() if value in SCALES[score][1:]]
-    return lambda reply: _share(reply, score, values, ends)
-
-
-def extreme(reply: Scored) -> float | None:
-    """Return 1 if a model as a judge answers Good or Poor, 0 for Fair, None without an answer."""
-    letter = reply.told.get("accuracy.answer")
-    return float(letter in ("A", "C")) if letter else None
-
-
-def kappa(groups: Groups) -> float | None:
-    """Return Cohen's κ with quadratic weights between the model's ratings and people's.
-
-    It is 1 minus the mean squared difference divided by the one expected from independent raters. None if no rating
-    varies.
-    """
-    steps = {"A": 3.0, "B": 2.0, "C": 1.0}
-    details = [reply.told for group in groups for reply in group]
-    pairs = [(steps.get(d.get("accuracy.answer", "")), steps.get(d.get("accuracy.gold", ""))) for d in details]
-    known = [(a, b) for a, b in pairs if a is not None and b is not None]
-    if not known:
-        return None
-    n = len(known)
-    observed = sum((a - b) ** 2 for a, b in known) / n
-    mean_a, mean_b = sum(a for a, _ in known) / n, sum(b for _, b in known) / n
-    chance = sum(a * a + b * b for a, b in known) / n - 2 * mean_a * mean_b
-    return 1 - observed / chance if chance else None
-
-
-def _is_rating(item: Item) -> bool:
-    return item.category.startswith("judge-rate")
+def _at_ends(low: int, high: int) -> tuple[str, ...]:
+    """Return the verdicts that are the lowest or highest of the scale."""
+    return tuple(verdict for verdict, value in VERDICTS.items() if value in (low, high))
 
 
 def _unit(score: str) -> Literal["group", "reply"]:
@@ -107,14 +61,10 @@ def _unscaled() -> Iterator[Column]:
         help="The same groups with every reply under another variant: a judge who looks at the replies gives 1",
     )  # fmt: skip
     yield Column(
-        "raw_seen", "Real minus shuffled", "discrimination", REPLIES, kind="number", read=_seen, each="group",
+        "raw_seen", "Real minus shuffled", "discrimination", REPLIES, kind="number", each="group",
+        read=Difference("discrimination", "discrimination_shuffled"),
         help="Difference per group; near 0, the judge ignores the replies or the replies do not differ",
     )  # fmt: skip
-
-
-def _seen(reply: Scored) -> float | None:
-    real, shuffled = (reply.values.get(name) for name in ("discrimination", "discrimination_shuffled"))
-    return None if real is None or shuffled is None else real - shuffled
 
 
 def _measured() -> Iterator[Column]:
@@ -167,12 +117,12 @@ SUITE = Suite(
             (
                 *(
                     Column(f"reliance_{name.replace(' ', '_')}", name.capitalize(), "reliance", REPLIES,
-                           read=relies_on(name),
+                           read=VerdictShare("reliance", (name,), RELIANCE),
                            better="higher" if name == "both" else "lower" if name == "neither" else "neither")
                     for name in RELIANCE
                 ),
                 Column("conflict", "Conflict failures", "reliance", REPLIES, better="lower",
-                       where=conflicting, read=failed,
+                       where=CONFLICTING, read=VerdictShare("reliance", ("neither",), RELIANCE, BLIND),
                        help="Items where one modality alone misleads: share of verdicts neither, audio only if the "
                        "context varies, or context only if the tone varies"),
                 Column("opening", "Template openings", "template_opening", REPLIES, better="lower",
@@ -197,8 +147,9 @@ SUITE = Suite(
         Headline(
             "aeq-ends", "AEQ-Bench: how often judges use the ends of their scales",
             tuple(
-                Column(f"ends_{score}", label, score, REPLIES, read=_at_ends(score), better="neither",
-                       each=_unit(score), help=f"Share of verdicts that are {low} or {high}")
+                Column(f"ends_{score}", label, score, REPLIES, better="neither", each=_unit(score),
+                       read=VerdictShare(score, _at_ends(low, high), tuple(VERDICTS)),
+                       help=f"Share of verdicts that are {low} or {high}")
                 for score, (label, low, high) in SCALES.items()
             ),
             hint="A polarised judge avoids the middle. 'overtone judge validate' measures whether people are as "
@@ -209,10 +160,10 @@ SUITE = Suite(
             (
                 Column("consistency", "Consistency with people", "accuracy", {"task": ("choose",)},
                        help="Share of answers that agree with people; with three steps, chance is one in three"),
-                Column("kappa", "Weighted κ", "accuracy", {"task": ("choose",)}, kappa, "number", where=_is_rating,
+                Column("kappa", "Weighted κ", "accuracy", {"task": ("choose",)}, AGREEMENT, "number", where=RATINGS,
                        help="Cohen's κ of the ratings, with quadratic weights"),
                 Column("extreme", "Good or Poor", "accuracy", {"task": ("choose",)}, better="neither",
-                       where=_is_rating, read=extreme,
+                       where=RATINGS, read=NoteIn("accuracy.answer", ("A", "C")),
                        help="Share of ratings at an end of the scale: a polarised judge never says Fair"),
             ),
             rows="category",

@@ -7,19 +7,19 @@ Reads `Foundation/Foundation_meta.json` and `Chat/Chat_meta.json` as released, e
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from overtone.benchmarks._files import Fields, read_objects, slugify, text
-from overtone.benchmarks._folder import BenchmarkFolder, cue_of, mean_of_categories
+from overtone.benchmarks._folder import BenchmarkFolder, cue_of
 from overtone.benchmarks.air_bench import letter_rule
 from overtone.errors import DataError
 from overtone.paths import inside, shown
 from overtone.schema import Clip, Item, Option, Turn
-from overtone.suite import Column, Facts, Groups, Headline, Published, Reduce, Release, Scored, Suite
+from overtone.suite import Column, Facts, Headline, Means, Published, Release, Suite, Wins
 
 META = {"foundation": "Foundation_meta.json", "chat": "Chat_meta.json"}
 FOUNDATION = {  # kind of recording → its tasks, named as in the files, misspellings included
@@ -58,50 +58,7 @@ _KIND_OF_TASK = {slug(t): kind for table in (FOUNDATION, CHAT) for kind, tasks i
 # ── the numbers ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
-
-
-def _topic_mean(groups: Groups, score: str, topic: str) -> float | None:
-    return _mean(reply.values.get(score) for group in groups for reply in group if reply.item.topic == topic)
-
-
-def mixed(score: str) -> Reduce:
-    """Return the reduction for mixed audio: the mean of two means, speech with sound and speech with music."""
-    return lambda groups: _mean(_topic_mean(groups, score, topic) for topic in MIXED)
-
-
-def average(score: str) -> Reduce:
-    """Return the reduction to the mean of four columns: speech, sound, music, mixed."""
-    single = ("speech", "sound", "music")
-    return lambda groups: _mean([*(_topic_mean(groups, score, topic) for topic in single), mixed(score)(groups)])
-
-
-def ratio(groups: Groups) -> float | None:
-    """Return the model's average divided by the average of the reference answers."""
-    own, other = average("air_a")(groups), average("air_b")(groups)
-    return own / other if own is not None and other else None
-
-
-def wins(reply: Scored) -> float | None:
-    """Return the share of a reply's verdicts (one per order) that rate it above the reference, averaged over judges.
-
-    If the verdicts behind a rating are not stored, the ratings themselves are compared.
-    """
-    rated, reference = reply.values.get("air_a"), reply.values.get("air_b")
-    if rated is None or reference is None:
-        return None
-    shares = []
-    for name, verdicts in reply.told.items():
-        if name.startswith("air_a@") and name.endswith(".values"):
-            own = verdicts.split(",")
-            other = reply.told.get(name.replace("air_a@", "air_b@", 1), "").split(",")
-            if verdicts and len(own) == len(other):
-                shares.append(sum(float(a) > float(b) for a, b in zip(own, other, strict=True)) / len(own))
-    return _mean(shares) if shares else float(rated > reference)
-
-
+AVERAGE = Means(by="topic", parts=(("speech",), ("sound",), ("music",), MIXED))  # the mean of the four columns
 LETTER = (
     "AIR-Bench's rule: the first character, otherwise the last but one; replies with no A–D there are skipped, so a "
     "model that answers in words is scored on fewer questions"
@@ -115,16 +72,15 @@ def _foundation(score: str, label: str, how: str) -> Iterator[Column]:
     for kind in FOUNDATION:
         only = {**_CHOOSE, "topic": (kind,)}
         yield Column(f"{kind}_{score}", f"{kind.capitalize()}, {label}", score, only, help=how)
-    mean = mean_of_categories(lambda reply: reply.values.get(score))
-    yield Column(f"tasks_{score}", f"Mean of tasks, {label}", score, _CHOOSE, mean, help=how)
+    yield Column(f"tasks_{score}", f"Mean of tasks, {label}", score, _CHOOSE, Means(by="category"), help=how)
 
 
 def _chat(score: str) -> Iterator[Column]:
     for kind in ("speech", "sound", "music"):
         yield Column(kind, kind.capitalize(), score, {**_CHAT, "topic": (kind,)}, kind="number")
     help = "Mean of two means, speech with sound and speech with music"
-    yield Column("mixed", "Mixed audio", score, {**_CHAT, "topic": MIXED}, mixed(score), "number", help=help)
-    yield Column("average", "Average", score, _CHAT, average(score), "number", help="Mean of the four columns")
+    yield Column("mixed", "Mixed audio", score, {**_CHAT, "topic": MIXED}, Means(by="topic"), "number", help=help)
+    yield Column("average", "Average", score, _CHAT, AVERAGE, "number", help="Mean of the four columns")
 
 
 METRICS = {"air-bench": letter_rule}
@@ -165,13 +121,13 @@ SUITE = Suite(
             "AIR-Bench, chat",
             (
                 *_chat("air_a"),
-                Column("reference", "Reference's average", "air_b", _CHAT, average("air_b"), "number"),
+                Column("reference", "Reference's average", "air_b", _CHAT, AVERAGE, "number"),
                 Column(
                     "ratio",
                     "Of the reference",
                     "air_a",
                     _CHAT,
-                    ratio,
+                    Means(by="topic", parts=AVERAGE.parts, over="air_b"),
                     help="Model's average divided by the reference's, by the same judge",
                 ),
             ),
@@ -186,7 +142,7 @@ SUITE = Suite(
                     "Win rate",
                     "air_a",
                     _CHAT,
-                    read=wins,
+                    read=Wins("air_a", "air_b"),
                     ends=(0.0, 1.0),
                     help="Share of verdicts, in both orders, that rate the answer higher; a tie does not count",
                 ),

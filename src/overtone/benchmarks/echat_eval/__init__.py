@@ -9,21 +9,20 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 import msgspec
 
 from overtone.benchmarks._files import Fields, kind_of, language, lowered, read_objects, read_rows, text
-from overtone.benchmarks._folder import BenchmarkFolder, mean_of_categories
+from overtone.benchmarks._folder import BenchmarkFolder
 from overtone.benchmarks.echat_eval.echat_labels import KEYS, KINDS, Label, label, wanted
 from overtone.benchmarks.open import read_statuses, weakest
 from overtone.errors import DataError
 from overtone.languages import language_of
 from overtone.paths import inside, read_plain, shown
 from overtone.schema import Clip, Item, Turn
-from overtone.suite import Column, Facts, Groups, Headline, Published, Reduce, Release, Scored, Suite
+from overtone.suite import Column, Facts, Headline, Means, Published, Release, Suite
 
 CATEGORIES = {"emotion": "Emotion", "age": "Age", "gender": "Gender", "event": "Event", "multi": "Multi"}
 DIMENSIONS = {
@@ -42,29 +41,19 @@ NOT_COMPARABLE = (
 )
 
 
-def marks(keys: Sequence[str], reply: Scored) -> float | None:
-    """Return the mean of equally weighted dimensions, with 1 to 5 scaled to 0 to 100; None if one was not judged."""
-    values = [value for key in keys if (value := reply.values.get(key)) is not None]
-    return (sum(values) / len(keys) - 1) * 25 if len(values) == len(keys) else None
+def marks(*keys: str, by: str = "") -> Means:
+    """Return the mean of equally weighted dimensions, with 1 to 5 scaled to 0 to 100. Unjudged replies do not count."""
+    return Means(by, scores=keys, offset=-1, times=25)
 
 
-def mean_of(*keys: str) -> Reduce:
-    def mean(groups: Groups) -> float | None:
-        values = [m for reply in chain.from_iterable(groups) if (m := marks(keys, reply)) is not None]
-        return sum(values) / len(values) if values else None
-
-    return mean
-
-
-balanced = mean_of_categories(lambda reply: marks(tuple(DIMENSIONS), reply))
 _OURS = "Ours, 0–100: a judge's 1 to 5 becomes (mean − 1) × 25; its three questions have equal weight."
 _DIMENSIONS = (
     *(
-        Column(key, title, key, reduce=mean_of(key), kind="number", digits=1, help=f"{question} 1–5, scaled to 0–100")
+        Column(key, title, key, reduce=marks(key), kind="number", digits=1, help=f"{question} 1–5, scaled to 0–100")
         for key, (title, question) in DIMENSIONS.items()
     ),
     Column(
-        "text", "Words alone", "echat_labels", reduce=mean_of("echat_words", "echat_labels"), kind="number", digits=1,
+        "text", "Words alone", "echat_labels", reduce=marks("echat_words", "echat_labels"), kind="number", digits=1,
         help="Mean of the first two, for models that answer in text and have no voice to judge",
     ),
 )  # fmt: skip
@@ -91,12 +80,12 @@ SUITE = Suite(
             "EChat-eval",
             (
                 Column(
-                    "mean", "Mean", "echat_voice", reduce=balanced, kind="number", digits=1,
+                    "mean", "Mean", "echat_voice", reduce=marks(*DIMENSIONS, by="category"), kind="number", digits=1,
                     help=f"{_OURS} Each category counts once.",
                 ),
                 *(
                     Column(
-                        name, title, "echat_voice", {"category": (name,)}, mean_of(*DIMENSIONS), "number", 1,
+                        name, title, "echat_voice", {"category": (name,)}, marks(*DIMENSIONS), "number", 1,
                         help=f"{_OURS} Replies without a voice have no score. Not comparable with published tables.",
                     )
                     for name, title in CATEGORIES.items()

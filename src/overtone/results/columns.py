@@ -1,0 +1,166 @@
+"""What a column of a headline is over, what each reply counts for it, and how replies become one number.
+
+A benchmark describes its columns as data, see `overtone.suite`; the rules for them are here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+
+from msgspec import Struct
+
+from overtone.schema import Item
+from overtone.suite import Column, Difference, Kappa, Means, NoteIn, Reduce, ReplyValue, Right, VerdictShare, Wins
+
+
+class Scored(Struct, frozen=True):
+    """One reply as a headline reads it. `values` has its scores by name: a metric's, or a rubric's dimension (the mean
+    of the judges that all replies have); and, as `metric.key`, the numbers of their details that a column asks for.
+    `told` has what a metric noted in words, as `metric.key`."""
+
+    item: Item
+    condition: str
+    repeat: int
+    values: Mapping[str, float | None]
+    told: Mapping[str, str] = {}
+    item_id: str = ""  # `item` has none where equal items share one object
+
+
+Groups = Sequence[Sequence[Scored]]  # replies, the variants of one utterance together
+
+
+# ── which replies count ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def counts_item(column: Column, item: Item) -> bool:
+    """Return whether an item is one of those that the column is over."""
+    if not all(getattr(item, field) in allowed for field, allowed in column.only.items()):
+        return False
+    return not column.where or any(
+        all(_fits(getattr(item, field), patterns) for field, patterns in fields.items()) for fields in column.where
+    )
+
+
+def _fits(value: object, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(str(value), pattern) for pattern in patterns)
+
+
+def counted_replies(column: Column, replies: Sequence[Scored]) -> list[Scored]:
+    """Return those of a row's replies that the number is over."""
+    found = [reply for reply in replies if counts_item(column, reply.item)]
+    if column.if_right is None:
+        return found
+    first, then = column.if_right
+    right = {(r.item.group, r.repeat) for r in found if r.item.level == first and r.values.get(column.score) == 1}
+    return [r for r in found if r.item.level == then and (r.item.group, r.repeat) in right]
+
+
+# ── what one reply counts ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def reply_value(column: Column, reply: Scored) -> float | None:
+    """Return what one reply counts, where the column is a mean of such."""
+    if column.read is not None:
+        return _read(column.read, reply)
+    if not column.balance:
+        return reply.values.get(column.score)
+    score, times = column.balance.get(reply.item.category, ("", 1.0))
+    found = reply.values.get(score)
+    return None if found is None else times * found
+
+
+def _read(rule: ReplyValue, reply: Scored) -> float | None:
+    match rule:
+        case Difference():
+            first, second = reply.values.get(rule.score), reply.values.get(rule.less)
+            return None if first is None or second is None else first - second
+        case VerdictShare():
+            words = (*rule.words, *rule.more.get(reply.item.category, ()))
+            said = [word for _, told in _verdicts(rule.score, reply) for word in told.split(",") if word in rule.known]
+            return sum(word in words for word in said) / len(said) if said else None
+        case NoteIn():
+            noted = reply.told.get(rule.note)
+            return float(noted in rule.words) if noted else None
+        case Wins():
+            return _wins(rule, reply)
+
+
+def _wins(rule: Wins, reply: Scored) -> float | None:
+    rated, reference = reply.values.get(rule.score), reply.values.get(rule.against)
+    if rated is None or reference is None:
+        return None
+    shares = []
+    for judge, told in _verdicts(rule.score, reply):
+        own, other = told.split(","), reply.told.get(f"{rule.against}@{judge}", "").split(",")
+        if told and len(own) == len(other):
+            shares.append(sum(float(a) > float(b) for a, b in zip(own, other, strict=True)) / len(own))
+    return _mean(shares) if shares else float(rated > reference)
+
+
+def _verdicts(score: str, reply: Scored) -> Iterator[tuple[str, str]]:
+    """Yield every judge's verdicts under a score, between commas, with what names them after the `@`."""
+    for name, told in reply.told.items():
+        if name.startswith(f"{score}@") and name.endswith(".values"):
+            yield name.partition("@")[2], told
+
+
+# ── how replies become a number ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def reduced(rule: Reduce, score: str, groups: Groups) -> float | None:
+    """Return the number that the rule of a column over `score` makes of the replies that count, by group."""
+    match rule:
+        case Means():
+            return _means(rule, groups, rule.scores or (score,))
+        case Right():
+            return _right(rule, groups, score)
+        case Kappa():
+            return _kappa(rule, groups)
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    found = [value for value in values if value is not None]
+    return sum(found) / len(found) if found else None
+
+
+def _means(rule: Means, groups: Groups, scores: Sequence[str]) -> float | None:
+    means: dict[str, list[float]] = {}
+    for group in groups:
+        for reply in group:
+            found = [value for score in scores if (value := reply.values.get(score)) is not None]
+            if len(found) == len(scores):
+                name = str(getattr(reply.item, rule.by)) if rule.by else ""
+                means.setdefault(name, []).append((sum(found) / len(scores) + rule.offset) * rule.times)
+    parts = rule.parts or [(name,) for name in means]
+    whole = _mean(_mean(_mean(means.get(name, ())) for name in part) for part in parts)
+    if not rule.over:
+        return whole
+    other = _means(Means(rule.by, rule.parts, offset=rule.offset, times=rule.times), groups, (rule.over,))
+    return whole / other if whole is not None and other else None
+
+
+def _right(rule: Right, groups: Groups, score: str) -> float | None:
+    values = [[reply.values.get(score) for reply in group] for group in groups]
+    if all(value is None for group in values for value in group):
+        return None
+    right = of = 0
+    if rule.replies:
+        right, of = sum(value == 1 for group in values for value in group), sum(map(len, values))
+    if rule.groups:
+        right, of = right + sum(all(value == 1 for value in group) for group in values), of + len(values)
+    return right / of if rule.share else float(right)
+
+
+def _kappa(rule: Kappa, groups: Groups) -> float | None:
+    """1 less the mean square difference over what two who rate independently would have. None where neither varies."""
+    told = [reply.told for group in groups for reply in group]
+    pairs = [(rule.steps.get(t.get(rule.note, "")), rule.steps.get(t.get(rule.other, ""))) for t in told]
+    known = [(a, b) for a, b in pairs if a is not None and b is not None]
+    if not known:
+        return None
+    n = len(known)
+    apart = sum((a - b) ** 2 for a, b in known) / n
+    mean_a, mean_b = sum(a for a, _ in known) / n, sum(b for _, b in known) / n
+    chance = sum(a * a + b * b for a, b in known) / n - 2 * mean_a * mean_b
+    return 1 - apart / chance if chance else None
