@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from overtone.judge_trust.hearing_test import Test
     from overtone.judge_trust.judge_consistency import Consistent
-    from overtone.judge_trust.scale_questions import Answered
+    from overtone.judge_trust.scale_questions import Contrast
     from overtone.judges.judgement import Outcome
     from overtone.judges.rubric import Rubric
 
@@ -184,7 +184,7 @@ def print_consistency(consistency: Sequence[Consistent]) -> None:
         console.print(safe(f"{d.sentence} Krippendorff's α over all judges: {interval(d.alpha)}."))
 
 
-def print_answers(answers: Sequence[Answered], skipped: Sequence[str]) -> None:
+def print_answers(answers: Sequence[Contrast], skipped: Sequence[str]) -> None:
     console = make_console()
     for answer in answers:
         heads = ["", answer.first, answer.second, "difference"]

@@ -306,7 +306,7 @@ def _questions(args: argparse.Namespace) -> int:
         add_up(total, outcome)
         return judgements
 
-    answers: list[scale_questions.Answered] = []
+    answers: list[scale_questions.Contrast] = []
     skipped = []
     fine = asked(judge, rubric)
     if any(d.scale == (1, 5) for d in rubric.dimensions):

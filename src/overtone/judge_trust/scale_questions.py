@@ -25,7 +25,7 @@ Array = npt.NDArray[np.float64]
 COARSE = {1: 1, 2: 1, 3: 2, 4: 3, 5: 3}
 
 
-class Answered(Struct, frozen=True):
+class Contrast(Struct, frozen=True):
     """The answer in one dimension: two ways of judging the same units, and the difference (first − second)."""
 
     question: str
@@ -66,7 +66,7 @@ def coarse_against_fine(
     *,
     seed: int,
     draws: int = DRAWS,
-) -> list[Answered]:
+) -> list[Contrast]:
     """Compare, for every five-point dimension, verdicts on three steps with verdicts on five.
 
     Each is compared with people's labels on its own scale, and then both on three steps with the same labels.
@@ -87,7 +87,7 @@ def coarse_against_fine(
         for title, result in (("five steps, each on its own scale", own), ("five steps collapsed to three", same)):
             names = "three steps", title
             sentence = _sentence(*names, result)
-            answers.append(Answered("coarse against fine", d.key, *names, len(rows.places), result, sentence))
+            answers.append(Contrast("coarse against fine", d.key, *names, len(rows.places), result, sentence))
     return answers
 
 
@@ -100,7 +100,7 @@ def audio_against_description(
     *,
     seed: int,
     draws: int = DRAWS,
-) -> list[Answered]:
+) -> list[Contrast]:
     """Compare, for every labelled dimension, the judge that hears with the judge that reads a description."""
     answers = []
     for d in rubric.dimensions:
@@ -115,7 +115,7 @@ def audio_against_description(
         result = compared(*pair, groups, ordered=d.ordered, seed=seed, draws=draws)
         names = "verdicts from audio", "verdicts from a description"
         sentence = _sentence(*names, result)
-        answers.append(Answered("audio against description", d.key, *names, int(decided.sum()), result, sentence))
+        answers.append(Contrast("audio against description", d.key, *names, int(decided.sum()), result, sentence))
     return answers
 
 
