@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from overtone.errors import UsageError
-from overtone.results.cases import case
+from overtone.results.cases import case, failure, how_read, right, state
+from overtone.results.measures import chosen, picked
 from overtone.runs.store import Store
 from tests.results.small import Maker, item
 
@@ -22,15 +23,15 @@ def test_a_case_holds_its_levels_side_by_side(tmp_path: Path) -> None:
     make.choice(item("elsewhere", "choose", script="s2"), "A")
     with Store.read(make.done()) as store:
         view = case(store, "synthesis/s1/target")
-    assert view.transcripts[0].answers[0].wer == 0.25
-    assert view.voice[0].answers[0].right is True
+    assert view.transcripts[0].answers[0].value("wer") == 0.25
+    assert right(view.voice[0].answers[0]) is True
     wrong = view.reasoning[0].answers[0]
-    assert (wrong.right, wrong.choice, wrong.picked) == (False, "B", "words")
-    assert [(s.condition, s.state) for s in view.replies[0].answers] == [
+    assert (right(wrong), chosen(wrong), picked(wrong)) == (False, "B", "words")
+    assert [(answer.condition, state(answer)) for answer in view.replies[0].answers] == [
         ("zero/audio", "answered"),
         ("enhance/audio", "failed"),
     ]
-    assert view.replies[0].answers[1].failure == "timeout: detail"
+    assert failure(view.replies[0].answers[1]) == "timeout: detail"
     assert (view.words, view.cue, len(view.all())) == ("one two three four", "sad", 4)
 
 
@@ -38,8 +39,8 @@ def test_a_reply_that_was_not_read_as_an_option_has_no_choice(tmp_path: Path) ->
     make = Maker(tmp_path)
     make.choice(item("v", "choose"), "Z", "beyond")
     with Store.read(make.done()) as store:
-        answer = case(store, "synthesis/s1/target").voice[0].answers[0]
-    assert (answer.choice, answer.status, answer.right) == ("", "beyond", False)
+        (answer,) = case(store, "synthesis/s1/target").voice[0].answers
+    assert (chosen(answer), how_read(answer), right(answer)) == ("", "beyond", False)
 
 
 def test_an_unknown_case_is_a_clear_error(tmp_path: Path) -> None:

@@ -10,11 +10,14 @@ from typing import IO, Any
 import msgspec
 from markupsafe import Markup
 
+from overtone.languages import error_rate
 from overtone.report.media import Media
-from overtone.results.cases import AnswerView, Asked, CaseView, asks_by_case, views
+from overtone.results.cases import Asked, CaseView, asks_by_case, failure, how_read, reasons, right, state, views
+from overtone.results.corpus_scores import TRANSCRIPTS
 from overtone.results.judge_scores import Dimension, read_dimensions
-from overtone.results.load import Reading
+from overtone.results.load import Answer, Reading
 from overtone.results.measure_names import declared_in
+from overtone.results.measures import chosen
 from overtone.results.summary import LABELS
 from overtone.scores import undeclared
 from overtone.text import cut
@@ -137,17 +140,17 @@ def _flags(view: CaseView) -> int:
     """Return what filters need to know about a case under one run, as bits."""
     bits = ASKED
     levels = ((view.voice, VOICE_RIGHT, VOICE_WRONG), (view.reasoning, REASONING_RIGHT, REASONING_WRONG))
-    for asked, right, wrong in levels:
-        for answer in (one for a in asked for one in a.answers):
-            if answer.right is not None:
-                bits |= right if answer.right else wrong
-    for answer in (one for a in view.transcripts for one in a.answers):
-        if answer.wer is not None:
-            bits |= HEARD if answer.wer == 0 else MISHEARD
-    for answer in (one for a in view.all() for one in a.answers):
-        bits |= FAILED if answer.state != "answered" else 0
-        bits |= UNREAD if answer.refused or answer.status not in ("", "parsed") else 0
-        bits |= SPOKE if any(answer.audio) else 0
+    for asked, when_right, when_wrong in levels:
+        for answer in (answer for a in asked for answer in a.answers):
+            if (is_right := right(answer)) is not None:
+                bits |= when_right if is_right else when_wrong
+    for answer in (answer for a in view.transcripts for answer in a.answers):
+        if (wer := answer.value(TRANSCRIPTS)) is not None:
+            bits |= HEARD if wer == 0 else MISHEARD
+    for answer in (answer for a in view.all() for answer in a.answers):
+        bits |= 0 if answer.answered else FAILED
+        bits |= UNREAD if _refused(answer) or how_read(answer) not in ("", "parsed") else 0
+        bits |= SPOKE if any(reply.audio for reply in answer.replies) else 0
     return bits
 
 
@@ -162,7 +165,7 @@ def _case(
             body = msgspec.json.encode(asked.item)
             if body not in items:
                 items[body] = _item(asked, readings[number], names, media)
-            items[body]["a"].extend(_answer(one, number, readings[number], names, media) for one in asked.answers)
+            items[body]["a"].extend(_answer(answer, number, readings[number], names, media) for answer in asked.answers)
     return {"items": list(items.values())}
 
 
@@ -193,29 +196,37 @@ def _item(asked: Asked, reading: Reading, names: dict[str, Names], media: Media)
     return {**packed, "t": clips, **{k: v for k, v in optional.items() if v}, "a": []}
 
 
-def _answer(answer: AnswerView, run: int, reading: Reading, names: dict[str, Names], media: Media) -> dict[str, Any]:
+def _answer(answer: Answer, run: int, reading: Reading, names: dict[str, Names], media: Media) -> dict[str, Any]:
     packed: dict[str, Any] = {"r": run, "c": names["conditions"](answer.condition)}
+    earlier = (answer.earlier.get(turn, {}) for turn in range(len(answer.item.turns) - 1))
     turns = [
-        [[names["metrics"](m), round(v, 4)] for m, v in scores.items() if v is not None]
-        for scores in (*answer.earlier, answer.scores)
+        [[names["metrics"](m), round(score.value, 4)] for m, score in scores.items() if score.value is not None]
+        for scores in (*earlier, answer.scores)
     ]
+    sounds = [reply.audio for reply in answer.replies]
+    read = how_read(answer)
     optional = {
-        "y": [[names["metrics"](name), cut(why, MOST_TEXT)] for name, why in answer.why.items() if why],
+        "y": [[names["metrics"](name), cut(why, MOST_TEXT)] for name, why in reasons(answer).items() if why],
         "n": answer.repeat,
-        "s": {"answered": "", "failed": "failed"}.get(answer.state, "pending"),
-        "t": [cut(text, MOST_TEXT, "; 'overtone export' has them all") for text in answer.texts],
-        "au": [media.reply(reading, name) if name else "" for name in answer.audio] if any(answer.audio) else [],
-        "st": "" if answer.status == "parsed" else answer.status,
-        "ch": answer.choice,
+        "s": "" if answer.answered else state(answer),
+        "t": [cut(reply.text, MOST_TEXT, "; 'overtone export' has them all") for reply in answer.replies],
+        "au": [media.reply(reading, name) if name else "" for name in sounds] if any(sounds) else [],
+        "st": "" if read == "parsed" else read,
+        "ch": chosen(answer),
         "m": turns if any(turns) else [],
-        "la": round(answer.latency, 3),
-        "rf": answer.refused,
-        "no": list(answer.notes),
-        "f": answer.failure,
+        "la": round(sum(reply.latency for reply in answer.replies), 3),
+        "rf": _refused(answer),
+        "no": list(dict.fromkeys(note for reply in answer.replies for note in reply.notes)),
+        "f": failure(answer),
     }
-    if answer.right is not None:
-        packed["ok"] = int(answer.right)
-    if answer.wer is not None:
-        packed["w"] = round(answer.wer, 4)
-        optional["wn"] = "" if answer.rate == "WER" else answer.rate
+    if (is_right := right(answer)) is not None:
+        packed["ok"] = int(is_right)
+    if (wer := answer.value(TRANSCRIPTS)) is not None:
+        packed["w"] = round(wer, 4)
+        rate = error_rate([answer.language])
+        optional["wn"] = "" if rate == "WER" else rate
     return {**packed, **{k: v for k, v in optional.items() if v}}
+
+
+def _refused(answer: Answer) -> bool:
+    return any(reply.refused for reply in answer.replies)

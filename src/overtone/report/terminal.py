@@ -12,14 +12,17 @@ from typing import IO
 from rich.console import Console
 
 from overtone.display.table_data import Line, PartTable, text_cell, without_unmarked_cues
+from overtone.languages import error_rate
 from overtone.paths import shown
 from overtone.report.headline_tables import first_screen, wants_judge
 from overtone.report.reply_tables import agreement, alignment, following, judged_tables, spoken
 from overtone.report.score_tables import conversation_table, hearing_table
 from overtone.report.side_tables import apart, bases, wrong_answers
 from overtone.report.table_formats import make_console, safe, to_terminal
-from overtone.results.cases import AnswerView, Asked, CaseView
-from overtone.results.load import open_run
+from overtone.results.cases import Asked, CaseView, failure, how_read, reasons, right, state
+from overtone.results.corpus_scores import TRANSCRIPTS
+from overtone.results.load import Answer, open_run
+from overtone.results.measures import chosen
 from overtone.results.reader_share import sentences
 from overtone.results.summary import Summary, summarise_reading
 from overtone.schema import Item
@@ -104,10 +107,11 @@ def _print_asked(console: Console, asked: Asked, full: bool) -> None:
     _print_turns(console, item)
     for answer in asked.answers:
         name = answer.condition + (f" #{answer.repeat + 1}" if answer.repeat else "")
-        texts = answer.texts if full else [cut(text, MOST_TEXT, "; --full shows all") for text in answer.texts]
-        console.print(f"  {safe(name):<24} {safe(_verdict(answer))}{safe(' / '.join(texts) or answer.failure)}")
-        for metric, why in answer.why.items():
-            value = answer.scores.get(metric)
+        texts = [reply.text for reply in answer.replies]
+        texts = texts if full else [cut(text, MOST_TEXT, "; --full shows all") for text in texts]
+        console.print(f"  {safe(name):<24} {safe(_verdict(answer))}{safe(' / '.join(texts) or failure(answer))}")
+        for metric, why in reasons(answer).items():
+            value = answer.scores[metric].value
             console.print(f"  {'':<24} {safe(metric)} {'no value' if value is None else f'{value:g}'}: {safe(why)}")
 
 
@@ -123,13 +127,13 @@ def _print_turns(console: Console, item: Item) -> None:
                 console.print(f"  {what:<24} {safe(text)}")
 
 
-def _verdict(answer: AnswerView) -> str:
-    if answer.state != "answered":
-        return f"{answer.state}: "
-    if answer.right is not None:
-        how = answer.choice or answer.status
-        return f"{'right' if answer.right else 'wrong'} ({how}): "
-    return f"{answer.rate} {by_kind(answer.wer, 'percent')}: " if answer.wer is not None else ""
+def _verdict(answer: Answer) -> str:
+    if not answer.answered:
+        return f"{state(answer)}: "
+    if (is_right := right(answer)) is not None:
+        return f"{'right' if is_right else 'wrong'} ({chosen(answer) or how_read(answer)}): "
+    wer = answer.value(TRANSCRIPTS)
+    return f"{error_rate([answer.language])} {by_kind(wer, 'percent')}: " if wer is not None else ""
 
 
 def _headline(console: Console, summary: Summary) -> None:

@@ -11,10 +11,8 @@ from collections.abc import Generator, Iterable, Iterator
 from msgspec import Struct
 
 from overtone.errors import UsageError
-from overtone.languages import error_rate
-from overtone.results.corpus_scores import TRANSCRIPTS
 from overtone.results.load import Answer, Reading, read
-from overtone.results.measures import chosen, picked, status
+from overtone.results.measures import status
 from overtone.runs.store import Part, Store
 from overtone.schema import Item, Score
 from overtone.scores import CHOICE
@@ -22,35 +20,11 @@ from overtone.scores import CHOICE
 BATCH = 1_000  # asks that are read whole at a time; a case is never divided
 
 
-class AnswerView(Struct, frozen=True, omit_defaults=True):
-    """One answer of a model. `choice` is the letter that it was read as, `picked` the provenance of that option."""
-
-    ask: int
-    condition: str
-    repeat: int
-    state: str  # answered, failed, pending
-    texts: tuple[str, ...] = ()  # one per turn
-    audio: tuple[str, ...] = ()  # names of stored sounds, one per turn, "" if there is none
-    right: bool | None = None  # for a question
-    status: str = ""  # how the choice was read
-    choice: str = ""
-    picked: str = ""
-    wer: float | None = None  # of normalised words
-    rate: str = "WER"  # the kind of `wer`: "CER" if characters are counted
-    scores: dict[str, float | None] = {}  # of the last reply
-    earlier: tuple[dict[str, float | None], ...] = ()  # of the replies to earlier turns, in their order
-    why: dict[str, str] = {}  # a judge's reason for its score of the last reply, or why it gave none
-    latency: float = 0.0
-    refused: bool = False
-    notes: tuple[str, ...] = ()
-    failure: str = ""  # reason and detail
-
-
 class Asked(Struct, frozen=True):
-    """An item of the case, with every answer to it."""
+    """An item of the case, with all answers to it."""
 
     item: Item
-    answers: list[AnswerView]
+    answers: list[Answer]
 
 
 class CaseView(Struct, frozen=True):
@@ -117,11 +91,11 @@ def _whole_views(store: Store, batch: list[list[int]]) -> Iterator[CaseView]:
 
 def views_of(answers: Iterable[Answer]) -> dict[str, CaseView]:
     """Return the view of every case, in the order of the answers."""
-    by_case: dict[str, dict[str, tuple[Item, list[AnswerView]]]] = {}
+    by_case: dict[str, dict[str, tuple[Item, list[Answer]]]] = {}
     for answer in answers:
         items = by_case.setdefault(answer.item.case, {})
-        items.setdefault(answer.item.id, (answer.item, []))[1].append(view_answer(answer))
-    return {name: _view(name, [Asked(*views) for views in items.values()]) for name, items in by_case.items()}
+        items.setdefault(answer.item.id, (answer.item, []))[1].append(answer)
+    return {name: _view(name, [Asked(*asked) for asked in items.values()]) for name, items in by_case.items()}
 
 
 def _view(name: str, asked: list[Asked]) -> CaseView:
@@ -144,36 +118,31 @@ def _view(name: str, asked: list[Asked]) -> CaseView:
     )
 
 
-def view_answer(answer: Answer) -> AnswerView:
-    """Return the view of one answer."""
-    state = "answered" if answer.answered else "failed" if answer.failed else "pending"
-    replies = answer.replies
+def state(answer: Answer) -> str:
+    """Return answered, failed or pending."""
+    return "answered" if answer.answered else "failed" if answer.failed else "pending"
+
+
+def right(answer: Answer) -> bool | None:
+    """Return whether the answer to a question is right; None for other items, and where it is not known."""
     value = answer.value(CHOICE) if answer.item.task == "choose" and answer.item.gold else None
-    failure = answer.failure
-    return AnswerView(
-        ask=answer.ask,
-        condition=answer.condition,
-        repeat=answer.repeat,
-        state=state,
-        texts=tuple(reply.text for reply in replies),
-        audio=tuple(reply.audio for reply in replies),
-        right=None if value is None else value == 1,
-        status=status(answer) if answer.item.task == "choose" else "",
-        choice=chosen(answer),
-        picked=picked(answer),
-        wer=answer.value(TRANSCRIPTS),
-        rate=error_rate([answer.language]),
-        scores={name: score.value for name, score in answer.scores.items()},
-        earlier=tuple(
-            {name: score.value for name, score in answer.earlier.get(turn, {}).items()}
-            for turn in range(len(answer.item.turns) - 1)
-        ),
-        why={name: _why(score) for name, score in answer.scores.items() if "@" in name or "reader" in score.detail},
-        latency=sum(reply.latency for reply in replies),
-        refused=any(reply.refused for reply in replies),
-        notes=tuple(dict.fromkeys(note for reply in replies for note in reply.notes)),
-        failure=f"{failure.reason}: {failure.detail}" if failure and not answer.answered else "",
-    )
+    return None if value is None else value == 1
+
+
+def how_read(answer: Answer) -> str:
+    """Return how the choice was read; "" for items without one."""
+    return status(answer) if answer.item.task == "choose" else ""
+
+
+def reasons(answer: Answer) -> dict[str, str]:
+    """Return the judges' reasons for their scores of the last reply, or why they gave none, by score."""
+    return {name: _why(score) for name, score in answer.scores.items() if "@" in name or "reader" in score.detail}
+
+
+def failure(answer: Answer) -> str:
+    """Return reason and detail of a failure; "" where the ask was answered."""
+    found = answer.failure
+    return f"{found.reason}: {found.detail}" if found and not answer.answered else ""
 
 
 def _why(score: Score) -> str:
