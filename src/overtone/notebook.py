@@ -162,24 +162,24 @@ def run_html(store: Store, tables: Tables, facts: str) -> str:
     """Return a run as HTML: its facts, its headline table, and a few cases with players."""
     made = Markup("<p>{}</p>").format(facts) + Markup(tables._repr_html_())
     root = store.meta().get("root", "")
-    rows = Markup("").join(_case(ask, text, Path(root) if root else None) for ask, text in _heard(store))
+    rows = Markup("").join(_case(ask, Path(root) if root else None) for ask in _heard(store))
     return made + (Markup("<table {}>{}</table>").format(Markup(_STYLE), rows) if rows else "")
 
 
-def _heard(store: Store) -> list[tuple[Ask, str]]:
+def _heard(store: Store) -> list[Ask]:
     """Return the first answered conversations, else other answered items, whose last turn has a clip."""
-    conversations: list[tuple[Ask, str]] = []
-    others: list[tuple[Ask, str]] = []
-    for ask, turn, text, *_ in itertools.islice(store.answered(), SEARCHED):
-        if turn == len(ask.item.turns) - 1 and ask.item.turns[turn].clip and not ask.repeat:
-            (conversations if ask.item.task == "converse" else others).append((ask, text))
+    conversations: list[Ask] = []
+    others: list[Ask] = []
+    for ask in itertools.islice(store.answered(), SEARCHED):
+        if ask.item.turns[-1].clip and not ask.repeat:
+            (conversations if ask.item.task == "converse" else others).append(ask)
     return (conversations or others)[:PLAYERS]
 
 
-def _case(ask: Ask, text: str, root: Path | None) -> Markup:
+def _case(ask: Ask, root: Path | None) -> Markup:
     turn = ask.item.turns[-1]
     clip = inside(root, turn.clip.path) if root and turn.clip else None
-    cells = (Markup("{}<br>{}").format(ask.item.case, _player(clip)), f"“{turn.words}”", text[:MOST_TEXT])
+    cells = (Markup("{}<br>{}").format(ask.item.case, _player(clip)), f"“{turn.words}”", ask.reply.text[:MOST_TEXT])
     return _row(cells)
 
 

@@ -240,7 +240,8 @@ def _answered(
     """Yield every reply that the metric applies to."""
     root = store.meta().get("root")
     sounds = Sounds(store.audio_path, Path(root) if root else None)
-    for ask, turn, text, audio, finish, refused in store.answered():
+    for ask in store.answered():
         if metric.applies(ask.item):
             references = siblings.get(ask.item.group, {}) if _has_siblings(ask.item) else {}
-            yield ask, Answered(ask.key(turn), ask.item, text, refused, finish, audio, sounds, references)
+            for r in ask.replies:
+                yield ask, Answered(r.key, ask.item, r.text, r.refused, r.finish, r.audio, sounds, references)

@@ -111,7 +111,7 @@ def by_rules(folder: Path) -> dict[int, Score]:
 
 def texts(folder: Path) -> dict[int, str]:
     with Store.read(folder) as store:
-        return {ask.id: text for ask, _, text, *_ in store.answered() if ask.item.task == "choose"}
+        return {ask.id: ask.reply.text for ask in store.answered() if ask.item.task == "choose"}
 
 
 def scripted(server: JudgeServer, more: str = "") -> Judge:

@@ -72,7 +72,7 @@ def judge(folder: Path, *specs: str) -> dict[str, Outcome]:
 
 def styles(folder: Path) -> dict[int, str]:
     with Store.read(folder) as store:
-        return {ask.id: ask.item.style for ask, *_ in store.answered()}
+        return {ask.id: ask.item.style for ask in store.answered()}
 
 
 def test_a_run_is_judged_as_it_goes_and_every_score_is_stored_with_its_signature(small: Path, tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_the_judge_is_told_the_cue_that_the_clip_carries(finished: Path) -> None
     with JudgeServer() as server:
         judge(finished, server.spec("rubrics=echomind"))
     with Store.read(finished) as store:
-        items = {ask.item.turns[-1].words + text: ask.item for ask, _, text, *_ in store.answered()}
+        items = {ask.item.turns[-1].words + ask.reply.text: ask.item for ask in store.answered()}
     assert len(server.asked) == 9
     for asked in server.asked:
         text = shown(asked)

@@ -71,7 +71,10 @@ def test_given_replies_join_the_history_and_are_not_asked_for(toy: Path, tmp_pat
         assert main(["run", "toy-given", "-q", *flags, "--out", str(tmp_path / "run")]) == 0
         assert server.count == 2, "what is answered is not asked again"
     with Store.read(tmp_path / "run") as store:
-        assert [(turn, text) for _, turn, text, *_ in store.answered()] == [(1, "Reply 3."), (3, "Reply 7.")]
+        assert [(r.key.turn, r.text) for ask in store.answered() for r in ask.replies] == [
+            (1, "Reply 3."),
+            (3, "Reply 7."),
+        ]
 
 
 def test_an_interrupted_dialogue_goes_on_after_the_replies_it_has(toy: Path, tmp_path: Path) -> None:

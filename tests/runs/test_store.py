@@ -224,10 +224,10 @@ def test_the_earlier_turns_of_a_dialogue_are_kept_and_only_the_rest_is_open(tmp_
         store.add_reply(ask, 0, Reply("first"), sent=b"[]", latency=0.1, attempts=1)
         store.commit()
         (ask,) = store.open_asks(0, 10)
-        assert ask.replies == ("first",)
+        assert [reply.text for reply in ask.replies] == ["first"]
         store.add_reply(ask, 1, Reply("second"), sent=b"[]", latency=0.1, attempts=1)
         assert store.open_asks(0, 10) == []
-        assert [(turn, text) for _, turn, text, *_ in store.answered()] == [(0, "first"), (1, "second")]
+        assert [(r.key.turn, r.text) for ask in store.answered() for r in ask.replies] == [(0, "first"), (1, "second")]
 
 
 def test_exports_escape_control_characters_and_the_line_ends_of_unicode(tmp_path: Path) -> None:

@@ -18,14 +18,14 @@ from msgspec import Struct
 from overtone.arena.pairing import Case, Pair
 from overtone.errors import DataError, StoreError, UsageError
 from overtone.judges.judge_input import Subject
-from overtone.judges.judge_run import replies
+from overtone.judges.judge_run import answered
 from overtone.judges.reply_audio import transcript
-from overtone.judges.reply_texts import Reply, texts
+from overtone.judges.reply_texts import texts
 from overtone.judges.rubric import Rubric
 from overtone.languages import text_length
 from overtone.paths import inside, shown
 from overtone.results.headline_condition import ALL, headline_sources
-from overtone.runs.store import Store
+from overtone.runs.store import Ask, Store
 from overtone.schema import Item
 from overtone.spec import suggest
 
@@ -36,18 +36,18 @@ HEARS = ("clip", "a", "b")
 class Entry(Struct, frozen=True):
     """One run's reply to a case."""
 
-    reply: Reply
+    ask: Ask
     sound: Path | None
     clip: Path | None
 
     @property
     def digest(self) -> str:
         """A hash of the reply, so that a changed reply makes a new pair."""
-        return hashlib.sha256(f"{self.reply.text}\0{self.reply.audio}".encode()).hexdigest()
+        return hashlib.sha256(f"{self.ask.reply.text}\0{self.ask.reply.audio}".encode()).hexdigest()
 
     @property
     def words(self) -> int | None:
-        return text_length(self.reply.text) if self.reply.text.strip() else None
+        return text_length(self.ask.reply.text) if self.ask.reply.text.strip() else None
 
     @property
     def seconds(self) -> float | None:
@@ -83,12 +83,12 @@ class Field(Struct, frozen=True):
     def subject(self, pair: Pair, rubric: Rubric) -> Subject:
         """Return the pair as a judge's subject. A reply without text is transcribed if the rubric shows its words."""
         sides = {side: self.entries[pair.key][name] for side, name in (("a", pair.a), ("b", pair.b))}
-        shown_texts = texts(sides["a"].reply)
+        shown_texts = texts(sides["a"].ask)
         del shown_texts["reply"]
         sounds = {side: entry.sound for side, entry in sides.items() if entry.sound is not None}
         transcribed = False
         for side, entry in sides.items():
-            words = entry.reply.text
+            words = entry.ask.reply.text
             if f"reply_{side}" in rubric.shows and not words.strip() and entry.sound is not None:
                 words, transcribed = _transcript(entry.sound), True
             shown_texts[f"reply_{side}"] = words
@@ -161,7 +161,7 @@ def read(runs: Sequence[Path], *, spoken: bool = False, source: str = "") -> Fie
 
 
 def _item(by_run: Mapping[str, Entry]) -> Item:
-    return next(iter(by_run.values())).reply.item
+    return next(iter(by_run.values())).ask.item
 
 
 def _sources(entries: Mapping[str, Mapping[str, Entry]], wanted: str) -> set[str]:
@@ -190,15 +190,15 @@ def _source_notes(sources: set[str], left: set[str], cases: int, shared: int) ->
 def _entries(store: Store) -> dict[tuple[str, str], Entry]:
     root = store.meta().get("root")
     entries = {}
-    for reply in replies(store):
-        if reply.item.part or reply.key.repeat or len(reply.item.turns) > 1:
+    for ask in answered(store):
+        if ask.item.part or ask.repeat or len(ask.item.turns) > 1:
             continue  # in a dialogue, each run had a different conversation
-        sound = store.audio_path(reply.audio) if reply.audio else None
+        sound = store.audio_path(ask.reply.audio) if ask.reply.audio else None
         try:
             existing = sound if sound is not None and sound.is_file() else None
         except OSError as error:
             raise StoreError(f"{store.folder}: {error.strerror}") from None
-        entries[reply.key.item, reply.key.condition] = Entry(reply, existing, _clip(reply.item, root))
+        entries[ask.item.id, ask.condition] = Entry(ask, existing, _clip(ask.item, root))
     return entries
 
 
@@ -215,5 +215,5 @@ def _key(item: str, condition: str) -> str:
 
 
 def _case(key: str, by_run: Mapping[str, Entry]) -> Case:
-    reply = next(iter(by_run.values())).reply
-    return Case(key, reply.item.case, reply.item.group, reply.item.cue, reply.key.condition, reply.item.status)
+    ask = next(iter(by_run.values())).ask
+    return Case(key, ask.item.case, ask.item.group, ask.item.cue, ask.condition, ask.item.status)

@@ -17,12 +17,12 @@ from msgspec import Struct
 from overtone.arena.contestants import unknown_source
 from overtone.arena.vote_store import Vote
 from overtone.errors import UsageError
-from overtone.judges.judge_run import replies
+from overtone.judges.judge_run import answered
 from overtone.paths import inside
 from overtone.results.headline_condition import ALL
 from overtone.results.judge_scores import read_dimensions
 from overtone.runs.measurement_choice import same_signature
-from overtone.runs.store import Store
+from overtone.runs.store import Ask, Store
 from overtone.schema import Condition, Item
 from overtone.scores import ScoreInfo
 from overtone.spec import suggest
@@ -32,28 +32,28 @@ Place = tuple[str, str]  # an item, and the condition it was asked under
 Meeting = tuple[Place, Who, Who]  # two replies, sorted by name
 
 
-class Said(Struct, frozen=True):
-    """A stored reply that may be preferred, with its scores: metric → value and signature."""
+class Candidate(Struct, frozen=True):
+    """A run's reply that may be preferred, with its scores: metric → value and signature."""
 
-    item: Item
+    ask: Ask
     run: str
     model: str
-    repeat: int
-    text: str
     audio: Path | None
-    audio_name: str  # the SHA-256 of its bytes
-    notes: tuple[str, ...]
     clip: Path | None
     clip_sha256: str
     scores: dict[str, tuple[float, str]]
 
     @property
     def who(self) -> Who:
-        return self.run, self.repeat
+        return self.run, self.ask.repeat
+
+    @property
+    def text(self) -> str:
+        return self.ask.reply.text.strip()
 
     def noted(self, mark: str) -> str:
         """Return the rest of the model's note that begins with `mark`, or ""."""
-        return next((note.removeprefix(mark) for note in self.notes if note.startswith(mark)), "")
+        return next((note.removeprefix(mark) for note in self.ask.reply.notes if note.startswith(mark)), "")
 
 
 class Opinion(Struct, frozen=True):
@@ -72,7 +72,7 @@ Opinions = dict[Meeting, list[Opinion]]
 # ── replies ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 def read_replies(
     folders: Sequence[Path], condition: str | None, left: Counter[str], source: str = ALL
-) -> dict[Place, dict[Who, Said]]:
+) -> dict[Place, dict[Who, Candidate]]:
     """Return the replies of runs to the clips of one source or of all, by item and condition.
 
     `left` counts the replies that are left out, by reason: dialogues, parts of a benchmark that are kept for measuring,
@@ -80,7 +80,7 @@ def read_replies(
     of the source.
     """
     sources: set[str] = set()
-    candidates: dict[Place, dict[Who, Said]] = {}
+    candidates: dict[Place, dict[Who, Candidate]] = {}
     names: set[str] = set()
     for folder in folders:
         with Store.read(folder) as store:
@@ -90,32 +90,28 @@ def read_replies(
                 raise UsageError(f"two runs are called {name!r}; give one of the folders another name")
             names.add(name)
             scores: dict[int, dict[str, tuple[float, str]]] = {}
-            for ask, score in store.scores():
+            for ask_id, score in store.scores():
                 if score.value is not None:
-                    scores.setdefault(ask, {})[score.metric] = (score.value, score.signature)
-            stored = {(r.ask, r.key.turn): r for r in store.replies(light=True)}
+                    scores.setdefault(ask_id, {})[score.metric] = (score.value, score.signature)
             shas = {path: row[0] for path, row in store.clips().items()}
-            for reply in replies(store):
-                record = stored[reply.ask, reply.key.turn]
-                if why := _unfit(reply.item, reply.key.condition, condition):
+            for ask in answered(store):
+                item, reply = ask.item, ask.reply
+                if why := _unfit(item, ask.condition, condition):
                     left[why] += 1
                     continue
-                sources.add(reply.item.source)
-                if source != ALL and reply.item.source not in ("", source):
+                sources.add(item.source)
+                if source != ALL and item.source not in ("", source):
                     left["replies to clips of another source"] += 1
-                elif record.refused or not reply.text.strip():
+                elif reply.refused or not reply.text.strip():
                     left["replies without words, or refused"] += 1
                 else:
-                    clip = reply.item.turns[-1].clip
+                    clip = item.turns[-1].clip
                     root = meta.get("root")
                     path = inside(Path(root), clip.path) if clip and root else None
                     sha = (clip.sha256 or shas.get(clip.path, "")) if clip else ""
                     sound = store.audio_path(reply.audio) if reply.audio else None
-                    one = Said(
-                        reply.item, name, meta.get("model", ""), reply.key.repeat, reply.text.strip(), sound,
-                        reply.audio, record.notes, path, sha, scores.get(reply.ask, {}),
-                    )  # fmt: skip
-                    candidates.setdefault((reply.key.item, reply.key.condition), {})[one.who] = one
+                    one = Candidate(ask, name, meta.get("model", ""), sound, path, sha, scores.get(ask.id, {}))
+                    candidates.setdefault((item.id, ask.condition), {})[one.who] = one
     if source not in (ALL, *sources):
         raise unknown_source(source, sources - {""})
     return candidates
@@ -230,7 +226,7 @@ def read_by(names: Sequence[str], margins: Mapping[str, float], folders: Sequenc
     return voters
 
 
-def of_scores(candidates: Mapping[Place, Mapping[Who, Said]], by: Sequence[By], left: Counter[str]) -> Opinions:
+def of_scores(candidates: Mapping[Place, Mapping[Who, Candidate]], by: Sequence[By], left: Counter[str]) -> Opinions:
     """Return the opinions of scores on every two replies to the same item under the same condition."""
     opinions: Opinions = {}
     for place, replies_here in candidates.items():

@@ -18,10 +18,10 @@ from msgspec import Struct
 
 from overtone.arena import ballots, contestants
 from overtone.arena.opinions import (
+    Candidate,
     Opinion,
     Opinions,
     Place,
-    Said,
     Who,
     of_scores,
     of_votes,
@@ -153,8 +153,8 @@ def find(runs: Sequence[Path], wanted: Wanted) -> Found:
         lead = (count[prefers] - count["second" if prefers == "first" else "first"]) / len(counted)
         strength = (lead, float(len(counted)), sum(abs(one.margin) for one in counted if one.margin is not None))
         agreed.setdefault(place, []).append((strength, prefers, chosen, rejected, counted))
-    scripts = {reply.item.group: reply.item for by_who in replies.values() for reply in by_who.values()}
-    parts = split(scripts, {replies[place][ranked[0][2]].item.group for place, ranked in agreed.items()}, wanted)
+    scripts = {reply.ask.item.group: reply.ask.item for by_who in replies.values() for reply in by_who.values()}
+    parts = split(scripts, {replies[place][ranked[0][2]].ask.item.group for place, ranked in agreed.items()}, wanted)
     pairs = []
     for place, ranked in agreed.items():
         ranked.sort(key=lambda one: tuple(-x for x in one[0]))  # equal ones stay in the order of the runs' names
@@ -193,9 +193,10 @@ def split(scripts: Mapping[str, Item], used: Collection[str], wanted: Wanted) ->
     return {group: HELD_OUT if root(group) in held else TRAIN for group in scripts}
 
 
-def _agreed(counted: Sequence[Opinion], first: Said, second: Said, wanted: Wanted) -> tuple[str, Any]:
+def _agreed(counted: Sequence[Opinion], first: Candidate, second: Candidate, wanted: Wanted) -> tuple[str, Any]:
     """Return why a pair is left out, or which of the two is preferred."""
-    if " ".join(first.text.split()) == " ".join(second.text.split()) and first.audio_name == second.audio_name:
+    same_words = " ".join(first.text.split()) == " ".join(second.text.split())
+    if same_words and first.ask.reply.audio == second.ask.reply.audio:
         return "both replies are the same", ""
     if len(counted) < wanted.voters:
         return f"fewer than {wanted.voters} voters", ""
@@ -209,16 +210,21 @@ def _agreed(counted: Sequence[Opinion], first: Said, second: Said, wanted: Wante
 
 
 def _pair(
-    place: Place, chosen: Said, rejected: Said, prefers: str, counted: Iterable[Opinion], parts: Mapping[str, str]
+    place: Place,
+    chosen: Candidate,
+    rejected: Candidate,
+    prefers: str,
+    counted: Iterable[Opinion],
+    parts: Mapping[str, str],
 ) -> Preference:
-    item, (name, condition) = chosen.item, place
+    item, (name, condition) = chosen.ask.item, place
     voters = []
     for one in counted:
         side: Any = "tie" if one.prefers == "tie" else "chosen" if one.prefers == prefers else "rejected"
         margin = None if one.margin is None else round(one.margin if prefers == "first" else -one.margin, 6)
         voters.append(Voter(one.name, one.kind, side, margin, one.by))
     votes = {side: sum(v.prefers == side for v in voters) for side in ("chosen", "rejected", "tie")}
-    sides = [f"{s.run}\0{s.repeat}\0{s.text}\0{s.audio_name}" for s in (chosen, rejected)]
+    sides = [f"{s.run}\0{s.ask.repeat}\0{s.text}\0{s.ask.reply.audio}" for s in (chosen, rejected)]
     digest = hashlib.sha256("\0".join([name, condition, *sides]).encode()).hexdigest()[:16]
     return Preference(
         digest, parts[item.group], item.benchmark, name, item.case, item.group, item.cue, condition,
@@ -228,13 +234,13 @@ def _pair(
     )  # fmt: skip
 
 
-def _side(said: Said) -> Side:
+def _side(said: Candidate) -> Side:
     codes = said.noted(TOKENS).split()
     if not all(code.isdecimal() and len(code) < 9 for code in codes):  # the run may come from elsewhere
         codes = []
     return Side(
-        said.run, said.model, said.text, said.repeat, said.noted(THOUGHT), str(said.audio) if said.audio else "",
-        said.audio_name, tuple(map(int, codes)), said.noted(EMOTION),
+        said.run, said.model, said.text, said.ask.repeat, said.noted(THOUGHT), str(said.audio) if said.audio else "",
+        said.ask.reply.audio, tuple(map(int, codes)), said.noted(EMOTION),
     )  # fmt: skip
 
 

@@ -16,7 +16,6 @@ from overtone.judges.judge_input import Subject
 from overtone.judges.judgement import Judgement, signature
 from overtone.judges.panel import Sitting
 from overtone.judges.policy import Judge
-from overtone.judges.reply_texts import Reply
 from overtone.judges.rubric import Dimension, Rubric
 from overtone.runs.store import Ask, Store
 from overtone.schema import Score
@@ -28,19 +27,19 @@ Asker = tuple[str, str]  # a judge's label and a rubric's name
 class Groups:
     """The variants of each group in a run, and which groups are complete."""
 
-    def __init__(self, store: Store, read: Callable[[Ask], Reply | None]) -> None:
+    def __init__(self, store: Store, read: Callable[[Ask], Ask | None]) -> None:
         self._store = store
         self._read = read
         self._asks: dict[Group, list[Ask]] | None = None
         self._seen: dict[Asker, dict[Group, tuple[str, ...]]] = {}
         self._judged: set[tuple[Asker, Group]] = set()
 
-    def complete(self, asker: Asker, reply: Reply, tasks: Sequence[str]) -> list[Reply]:
-        """Return all replies of the group of `reply` if it has two or more and none is missing, else [].
+    def complete(self, asker: Asker, ask: Ask, tasks: Sequence[str]) -> list[Ask]:
+        """Return all asks of the group of `ask` if it has two or more and no reply is missing, else [].
 
         Each asker gets a group once; later calls return [].
         """
-        group = reply.item.group, reply.item.part, reply.key.condition, reply.key.repeat
+        group = ask.item.group, ask.item.part, ask.condition, ask.repeat
         self._seen.setdefault(asker, {})[group] = tuple(tasks)
         if (asker, group) in self._judged:
             return []
@@ -50,7 +49,7 @@ class Groups:
         self._judged.add((asker, group))
         return replies
 
-    def incomplete(self, asker: Asker) -> Iterator[tuple[list[Reply], str]]:
+    def incomplete(self, asker: Asker) -> Iterator[tuple[list[Ask], str]]:
         """Yield the replies of each seen group that was never complete, and why it cannot be judged."""
         for group, tasks in self._seen.get(asker, {}).items():
             if (asker, group) in self._judged:
@@ -62,7 +61,7 @@ class Groups:
                 why = f"{len(replies)} of the {len(asks)} variants of the group have a reply"
             yield replies, why
 
-    def _variants(self, group: Group, tasks: Sequence[str]) -> tuple[list[Ask], list[Reply]]:
+    def _variants(self, group: Group, tasks: Sequence[str]) -> tuple[list[Ask], list[Ask]]:
         if self._asks is None:
             self._asks = {}
             for ask, _ in self._store.asks():
@@ -82,7 +81,7 @@ def exchanged(group: str, count: int) -> list[int]:
     return [(place + step) % count for place in range(count)]
 
 
-def subject(name: str, variants: Sequence[tuple[Reply, dict[str, str]]], *, control: bool) -> Subject:
+def subject(name: str, variants: Sequence[tuple[Ask, dict[str, str]]], *, control: bool) -> Subject:
     """Return the subject that shows a group in the order given. With `control`, replies are exchanged."""
     group = variants[0][0].item.group
     sources = exchanged(group, len(variants)) if control else list(range(len(variants)))
@@ -94,15 +93,16 @@ def subject(name: str, variants: Sequence[tuple[Reply, dict[str, str]]], *, cont
 
 
 async def verdicts(
-    sitting: Sitting, one: Rubric, group: Sequence[tuple[Reply, dict[str, str]]], *, transcript: bool, heard_by: str
+    sitting: Sitting, one: Rubric, group: Sequence[tuple[Ask, dict[str, str]]], *, transcript: bool, heard_by: str
 ) -> list[Score]:
     """Judge a complete group, and its control if the rubric has one. Return a score for each question."""
-    key, name = group[0][0].key, group[0][0].item.group
-    order = shuffled(name, [reply.item.id for reply, _ in group])
+    first = group[0][0]
+    name = first.item.group
+    order = shuffled(name, [ask.item.id for ask, _ in group])
     variants = [group[place] for place in order]
     scores: list[Score] = []
     for control in (False, True) if one.control else (False,):
-        shown = subject(f"{name}|{key.condition}|{key.repeat}", variants, control=control)
+        shown = subject(f"{name}|{first.condition}|{first.repeat}", variants, control=control)
         shown = msgspec.structs.replace(shown, transcript=transcript, heard_by=heard_by)
         judgement = await sitting.judgement(one, shown)
         dimensions = one.controls if control else one.dimensions

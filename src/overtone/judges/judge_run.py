@@ -7,7 +7,7 @@ are stored in the run's `verdicts.db` and not asked for again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TypedDict, Unpack
@@ -21,7 +21,7 @@ from overtone.judges.judgement import Judgement, Outcome, signature
 from overtone.judges.panel import Sitting
 from overtone.judges.policy import STANDARD, Judge
 from overtone.judges.reply_audio import Emotions, Transcripts
-from overtone.judges.reply_texts import SOUNDS, TEXTS, Reply, style, texts
+from overtone.judges.reply_texts import SOUNDS, TEXTS, style, texts
 from overtone.judges.rubric import Rubric
 from overtone.judges.verdict_cache import Verdicts
 from overtone.paths import inside
@@ -44,7 +44,7 @@ class Bench:
         self.tasks = {task for rubrics in self.rubrics.values() for one in rubrics for task in one.tasks}
         root = store.meta().get("root")
         self.root = Path(root) if root else None
-        self.queues: list[asyncio.Queue[Reply | None]] = [asyncio.Queue() for _ in sittings]
+        self.queues: list[asyncio.Queue[Ask | None]] = [asyncio.Queue() for _ in sittings]
         self._workers: list[asyncio.Task[None]] = []
         self._transcripts = Transcripts(store)
         self._emotions = Emotions(store)
@@ -52,11 +52,11 @@ class Bench:
 
     def answered(self, ask: Ask) -> None:
         """Queue the reply to an ask that was just answered, if a rubric applies to it."""
-        if ask.item.task in self.tasks and (reply := stored(self.store, ask)) is not None:
-            self.add(reply)
+        if ask.item.task in self.tasks and (whole := stored(self.store, ask)) is not None:
+            self.add(whole)
 
-    def add(self, reply: Reply) -> None:
-        """Queue a reply for judging."""
+    def add(self, ask: Ask) -> None:
+        """Queue an ask, of which the last reply is judged."""
         if not self._workers:
             self._workers = [
                 asyncio.create_task(self._work(sitting, queue))
@@ -64,7 +64,7 @@ class Bench:
                 for _ in range(sitting.judge.policy.connections)
             ]
         for queue in self.queues:
-            queue.put_nowait(reply)
+            queue.put_nowait(ask)
 
     def stop(self, why: str) -> None:
         """Start no further verdict."""
@@ -94,53 +94,57 @@ class Bench:
                     self._store_scores(incomplete, groups.unscored(sitting.judge, one, why))
         self.store.commit()
 
-    async def _work(self, sitting: Sitting, queue: asyncio.Queue[Reply | None]) -> None:
-        while (reply := await queue.get()) is not None:
+    async def _work(self, sitting: Sitting, queue: asyncio.Queue[Ask | None]) -> None:
+        while (ask := await queue.get()) is not None:
             for one in self.rubrics[sitting.judge.label]:
-                asked = any(d.asked(style(reply.item), reply.item) for d in one.dimensions)
-                if reply.item.task not in one.tasks or not asked:
+                asked = any(d.asked(style(ask.item), ask.item) for d in one.dimensions)
+                if ask.item.task not in one.tasks or not asked:
                     continue
                 if one.subject != "group":
-                    await self._judge(sitting, one, reply)
-                elif group := self._groups.complete((sitting.judge.label, one.name), reply, one.tasks):
+                    await self._judge(sitting, one, ask)
+                elif group := self._groups.complete((sitting.judge.label, one.name), ask, one.tasks):
                     await self._judge_group(sitting, one, group)
 
-    async def _judge(self, sitting: Sitting, one: Rubric, reply: Reply) -> None:
-        subject = self._subject(reply)
-        asked = [d for d in one.dimensions if d.asked(subject.style, reply.item)]
+    async def _judge(self, sitting: Sitting, one: Rubric, ask: Ask) -> None:
+        subject = self._subject(ask)
+        asked = [d for d in one.dimensions if d.asked(subject.style, ask.item)]
         if one.against and not subject.texts["reply_b"].strip():
             why = "there is no reference reply to put beside it"
-            self._store_scores(reply, [_unscored(sitting.judge, one, d, why) for d in asked])
+            self._store_scores(ask, [_unscored(sitting.judge, one, d, why) for d in asked])
             return
-        if {"reply", "reply_a"} & set(one.shows) and (one.transcribes or not reply.text.strip()) and reply.audio:
+        if (
+            {"reply", "reply_a"} & set(one.shows)
+            and (one.transcribes or not ask.reply.text.strip())
+            and ask.reply.audio
+        ):
             try:
-                reply, heard_by = await self._transcribed(reply, one.transcribes)
+                ask, heard_by = await self._transcribed(ask, one.transcribes)
             except OvertoneError as error:
-                self._store_scores(reply, [_unscored(sitting.judge, one, d, str(error)) for d in asked])
+                self._store_scores(ask, [_unscored(sitting.judge, one, d, str(error)) for d in asked])
                 return
-            subject = msgspec.structs.replace(subject, texts=texts(reply), transcript=True, heard_by=heard_by)
+            subject = msgspec.structs.replace(subject, texts=texts(ask), transcript=True, heard_by=heard_by)
         if "emotion" in one.shows:
             try:
-                emotion, felt_by = await self._emotions.of(reply.ask, reply.audio)
+                emotion, felt_by = await self._emotions.of(ask.id, ask.reply.audio)
             except OvertoneError as error:
                 felt_by = self._emotions.predictor()
-                self._store_scores(reply, [_unscored(sitting.judge, one, d, str(error), felt_by) for d in asked])
+                self._store_scores(ask, [_unscored(sitting.judge, one, d, str(error), felt_by) for d in asked])
                 return
             subject = msgspec.structs.replace(subject, texts=subject.texts | {"emotion": emotion}, felt_by=felt_by)
-        if one.wordless is not None and not reply.text.strip():
+        if one.wordless is not None and not ask.reply.text.strip():
             sitting.outcome.by_rule += 1
-            self._store_scores(reply, [_wordless(sitting.judge, one, d, subject.transcript) for d in asked])
+            self._store_scores(ask, [_wordless(sitting.judge, one, d, subject.transcript) for d in asked])
             return
         judgement = await sitting.judgement(one, subject)
-        self._store_scores(reply, scores(sitting.judge, one, judgement))
+        self._store_scores(ask, scores(sitting.judge, one, judgement))
 
-    async def _judge_group(self, sitting: Sitting, one: Rubric, variants: Sequence[Reply]) -> None:
-        by_ear = [bool(reply.audio) and (one.transcribes or not reply.text.strip()) for reply in variants]
+    async def _judge_group(self, sitting: Sitting, one: Rubric, variants: Sequence[Ask]) -> None:
+        by_ear = [bool(ask.reply.audio) and (one.transcribes or not ask.reply.text.strip()) for ask in variants]
         group, heard_by = [], ""
         try:
-            for reply, hear in zip(variants, by_ear, strict=True):
-                words, heard_by = await self._transcribed(reply, one.transcribes) if hear else (reply, heard_by)
-                group.append((reply, texts(words)))
+            for ask, hear in zip(variants, by_ear, strict=True):
+                words, heard_by = await self._transcribed(ask, one.transcribes) if hear else (ask, heard_by)
+                group.append((ask, texts(words)))
         except OvertoneError as error:
             self._store_scores(variants, groups.unscored(sitting.judge, one, str(error)))
             return
@@ -148,30 +152,30 @@ class Bench:
             variants, await groups.verdicts(sitting, one, group, transcript=any(by_ear), heard_by=heard_by)
         )
 
-    async def _transcribed(self, reply: Reply, all_turns: bool) -> tuple[Reply, str]:
-        """Return the reply with its transcript, and the recogniser. With `all_turns`, earlier replies are heard too."""
-        before = list(reply.before)
-        for turn, audio in enumerate(reply.before_audio if all_turns else ()):
-            if audio:
-                before[turn], _ = await self._transcripts.of(reply.ask, turn, audio, reply.item.language)
-        last = reply.ask, reply.key.turn, reply.audio
-        words, heard_by = await self._transcripts.of(*last, reply.item.language)
-        return msgspec.structs.replace(reply, text=words, before=tuple(before)), heard_by
+    async def _transcribed(self, ask: Ask, all_turns: bool) -> tuple[Ask, str]:
+        """Return the ask with its transcript, and the recogniser. With `all_turns`, earlier replies are heard too."""
+        replies, heard_by = list(ask.replies), ""
+        for place, reply in enumerate(replies):
+            if reply is ask.reply or (all_turns and reply.audio):
+                words, heard_by = await self._transcripts.of(ask.id, reply.key.turn, reply.audio, ask.item.language)
+                replies[place] = msgspec.structs.replace(reply, text=words)
+        return msgspec.structs.replace(ask, replies=tuple(replies)), heard_by
 
-    def _store_scores(self, judged: Reply | Sequence[Reply], scores: list[Score]) -> None:
-        replies = [judged] if isinstance(judged, Reply) else judged
-        self.store.add_scores([(reply.ask, score) for reply in replies for score in scores], keep_values=True)
+    def _store_scores(self, judged: Ask | Sequence[Ask], scores: list[Score]) -> None:
+        asks = [judged] if isinstance(judged, Ask) else judged
+        self.store.add_scores([(ask.id, score) for ask in asks for score in scores], keep_values=True)
         self.store.commit()
 
-    def _subject(self, reply: Reply) -> Subject:
-        clip = reply.item.turns[-1].clip
+    def _subject(self, ask: Ask) -> Subject:
+        clip = ask.item.turns[-1].clip
         sounds: dict[str, Path] = {}
         if clip is not None and self.root is not None:
             sounds["clip"] = inside(self.root, clip.path)
-        if reply.audio:
-            sounds["reply"] = self.store.audio_path(reply.audio)
-        name = f"{reply.key.item}|{reply.key.condition}|{reply.key.repeat}|{reply.key.turn}"
-        return Subject(name, reply.item.group, texts(reply), sounds, style(reply.item), item=reply.item)
+        if ask.reply.audio:
+            sounds["reply"] = self.store.audio_path(ask.reply.audio)
+        key = ask.reply.key
+        name = f"{key.item}|{key.condition}|{key.repeat}|{key.turn}"
+        return Subject(name, ask.item.group, texts(ask), sounds, style(ask.item), item=ask.item)
 
 
 def scores(judge: Judge, one: Rubric, judgement: Judgement) -> list[Score]:
@@ -273,41 +277,28 @@ async def beside(
 async def judge_run(store: Store, judges: Sequence[Judge], **options: Unpack[AskingOptions]) -> dict[str, Outcome]:
     """Judge every answered reply of a run that a rubric applies to. Return the outcome of each judge by its label."""
     async with opened(store, judges, **options) as bench:
-        for reply in replies(store, bench.tasks):
-            bench.add(reply)
+        for ask in answered(store, bench.tasks):
+            bench.add(ask)
         await bench.finish()
         return {sitting.judge.label: sitting.outcome for sitting in bench.sittings}
 
 
-def replies(store: Store, tasks: Collection[str] = ("converse",)) -> list[Reply]:
-    """Return the last reply of each answered ask of these tasks, with the replies before it."""
-    answered = []  # a list, because the scores of the first reply are written to the store that is read here
-    by_turn: dict[int, tuple[str, str]] = {}
-    last = -1
-    for ask, turn, text, audio, _, _ in store.answered():
-        if ask.item.task not in tasks:
-            continue
-        by_turn = by_turn if ask.id == last else {}
-        by_turn[turn], last = (text, audio), ask.id
-        if turn == len(ask.item.turns) - 1 and (reply := _reply(ask, by_turn)) is not None:
-            answered.append(reply)
-    return answered
+def answered(store: Store, tasks: Collection[str] = ("converse",)) -> list[Ask]:
+    """Return the answered asks of these tasks: a list, because scores are written to the store that is read here."""
+    return [ask for ask in store.answered() if ask.item.task in tasks and _is_complete(ask)]
 
 
-def stored(store: Store, ask: Ask) -> Reply | None:
-    """Return the last reply to an ask, or None if a turn has no reply yet."""
-    by_turn = {turn: store.reply(ask.key(turn)) for turn in range(len(ask.item.turns))}
-    return _reply(ask, {turn: (reply.text, reply.audio) for turn, reply in by_turn.items() if reply is not None})
+def stored(store: Store, ask: Ask) -> Ask | None:
+    """Return an ask with its replies, or None if a turn has no reply yet."""
+    (found,) = store.asks_with([ask.id])
+    return found if _is_complete(found) else None
 
 
-def _reply(ask: Ask, by_turn: Mapping[int, tuple[str, str]]) -> Reply | None:
-    """Return the last reply with those before it, stored or given by the benchmark; None if one is missing."""
-    turns = {turn: (one.given, "") for turn, one in enumerate(ask.item.turns) if one.given} | dict(by_turn)
-    if len(turns) < len(ask.item.turns):
-        return None
-    *before, last = (turns[turn] for turn in sorted(turns))
-    words, sounds = tuple(text for text, _ in before), tuple(audio for _, audio in before)
-    return Reply(ask.id, ask.key(len(ask.item.turns) - 1), ask.item, *last, words, sounds)
+def _is_complete(ask: Ask) -> bool:
+    """Return whether every turn has a reply, stored or given by the benchmark, and the last turn a stored one."""
+    replied = {reply.key.turn for reply in ask.replies}
+    last = len(ask.item.turns) - 1
+    return all(turn in replied or (one.given and turn < last) for turn, one in enumerate(ask.item.turns))
 
 
 def _described(store: Store, judges: Iterable[Judge], rubrics: dict[str, list[Rubric]]) -> str:

@@ -51,8 +51,7 @@ class Readout(Struct):
 
 class _Unparsed(Struct, frozen=True):
     ask: Ask
-    turn: int
-    text: str
+    words: str  # of its reply, or what was heard in it
     rules: Score
 
 
@@ -120,13 +119,13 @@ def _scores(store: Store, rules: str) -> dict[int, Score]:
 
 def _unparsed(store: Store, scores: dict[int, Score]) -> Iterator[_Unparsed]:
     """Yield the replies with words that the rules could not read, except those that the endpoint marked as refused."""
-    for ask, turn, text, _, _, refused in store.answered():
+    for ask in store.answered():
         score = scores.get(ask.id)
-        if score is None or score.value is None or refused or turn < len(ask.item.turns) - 1:
+        if score is None or score.value is None or ask.reply.refused:
             continue
-        words = text if text.strip() else str(score.detail.get("transcript") or "")
+        words = ask.reply.text if ask.reply.text.strip() else str(score.detail.get("transcript") or "")
         if score.detail.get("status") != "parsed" and words.strip() and ask.item.options:
-            yield _Unparsed(ask, turn, words, score)
+            yield _Unparsed(ask, words, score)
 
 
 def _fill(store: Store, ending: str, scores: dict[int, Score], unparsed: dict[int, _Unparsed]) -> set[int]:
@@ -167,9 +166,9 @@ async def _read(
 ) -> None:
     async def one(reply: _Unparsed) -> None:
         item, score = reply.ask.item, reply.rules
-        key = reply.ask.key(reply.turn)
+        key = reply.ask.reply.key
         name = f"read {key.item}|{key.condition}|{key.repeat}|{key.turn}"
-        read = await reading.read(sitting, name, item.id, item.options, reply.text)
+        read = await reading.read(sitting, name, item.id, item.options, reply.words)
         signature = score.signature + ending
         if not read.answer:
             result.left += 1

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
-
 from overtone.cues import PLAIN
-from overtone.schema import UNKNOWN, Item, Key
+from overtone.runs.store import Ask
+from overtone.schema import UNKNOWN, Item
 from overtone.tasks import heard
 
 TEXTS = (  # names of the texts
@@ -16,35 +15,29 @@ SOUNDS = ("clip", "reply")
 NO_CUE = "nothing in particular: an ordinary voice, no background sound"
 
 
-class Reply(Struct, frozen=True):
-    """One stored reply to judge, with the replies before it."""
-
-    ask: int
-    key: Key
-    item: Item
-    text: str
-    audio: str = ""
-    before: tuple[str, ...] = ()  # replies to earlier turns, by the model or given by the benchmark
-    before_audio: tuple[str, ...] = ()  # their audio, "" if missing
+def before(ask: Ask) -> list[str]:
+    """Return the replies to the turns before the last, by the model or given by the benchmark."""
+    by_turn = {reply.key.turn: reply.text for reply in ask.replies}
+    return [by_turn.get(number, turn.given) for number, turn in enumerate(ask.item.turns[:-1])]
 
 
-def texts(reply: Reply) -> dict[str, str]:
-    """Return the texts about a reply by the names of TEXTS, except the emotion, which is added later."""
-    item, turn = reply.item, reply.item.turns[-1]
+def texts(ask: Ask) -> dict[str, str]:
+    """Return the texts about an ask's last reply by the names of TEXTS, except the emotion, which is added later."""
+    item, turn = ask.item, ask.item.turns[-1]
     reference = turn.reference or (item.references[0] if item.references else "")
     return {
         "cue": heard(item, len(item.turns) - 1) or NO_CUE,
         "topic": item.topic.replace("_", " "),
         "words": turn.words,
-        "context": _context(reply),
+        "context": _context(ask),
         "question": item.question,
         "options": "\n".join(f"{o.letter}. {o.text}" for o in item.options if o.text),
         "answer": next((f"{o.letter}. {o.text}" for o in item.options if o.letter == item.gold), ""),
         "wanted": "" if item.options else item.gold,
-        "reply": reply.text,
+        "reply": ask.reply.text,
         "reference": reference,
         "references": _references(item),
-        "reply_a": reply.text,  # a pair of the reply and the reference
+        "reply_a": ask.reply.text,  # a pair of the reply and the reference
         "reply_b": reference,
     }
 
@@ -62,9 +55,9 @@ def style(item: Item) -> str:
     return "neutral" if carried.casefold() in ("", *PLAIN) else "target"
 
 
-def _context(reply: Reply) -> str:
-    lines = [reply.item.context] if reply.item.context else []
-    for turn, earlier in zip(reply.item.turns, reply.before, strict=False):
+def _context(ask: Ask) -> str:
+    lines = [ask.item.context] if ask.item.context else []
+    for turn, earlier in zip(ask.item.turns, before(ask), strict=False):
         lines += [f"The user said: {turn.words}", f"The reply was: {earlier}"]
     return "\n".join(lines)
 

@@ -146,7 +146,7 @@ def _stored(folder: Path) -> tuple[set[tuple[str, str, int]], str, dict[str, str
     if not (folder / "run.db").is_file():
         return set(), SPREAD, {}
     with Store.read(folder) as store:
-        answered = {(ask.item.id, ask.condition, ask.repeat) for ask, *_ in store.answered()}
+        answered = {(ask.item.id, ask.condition, ask.repeat) for ask in store.answered()}
         return answered, order_of(store), store.meta()
 
 

@@ -186,7 +186,7 @@ class Engine:
     async def _serve(self, ask: Ask, *, preflight: bool = False) -> ModelFailure | None:
         """Ask all turns of one ask that have no reply yet; return the failure that ended it, if any."""
         history: list[Message] = []
-        stored = iter(ask.replies)
+        stored = (reply.text for reply in ask.replies)
         for turn, utterance in enumerate(ask.item.turns):
             try:
                 request, history = self._request(ask, turn, history)

@@ -151,16 +151,14 @@ def export_predictions(store: Store, out: Path, condition: str | None = None) ->
     make = getattr(registry.find("benchmarks", name), "predictions", None)
     if make is None:
         raise UsageError(f"{name} defines no format for predictions; use --format jsonl")
-    last_replies = [
-        (ask, text) for ask, turn, text, *_ in store.answered() if not ask.repeat and turn == len(ask.item.turns) - 1
-    ]
-    names = sorted({ask.condition for ask, _ in last_replies})
+    asks = [ask for ask in store.answered() if not ask.repeat]
+    names = sorted({ask.condition for ask in asks})
     if condition is None and len(names) > 1:
         raise UsageError(f"the run has several conditions; name one: --condition {' or --condition '.join(names)}")
     if condition is not None:
         _check_condition(condition, set(names))
     _check_not_folder(out)
-    made = make(Path(root), [(ask.item, text) for ask, text in last_replies if condition in (None, ask.condition)])
+    made = make(Path(root), [(ask.item, ask.reply.text) for ask in asks if condition in (None, ask.condition)])
     _write_json(made, out)
     return len(made)
 

@@ -25,6 +25,7 @@ from overtone.scores import ScoreInfo, known, undeclared
 from overtone.suite import Suite, find_suite, is_installed
 
 T = TypeVar("T")
+PENDING, ANSWERED, FAILED = 0, 1, 2  # states of an ask
 SHA = re.compile(r"[0-9a-f]{64}")
 _item_decoder = msgspec.json.Decoder(Item)
 _notes_decoder = msgspec.json.Decoder(tuple[str, ...])
@@ -48,19 +49,6 @@ def decode_item(body: bytes) -> Item:
     return item
 
 
-class Ask(Struct, frozen=True):
-    """An item under one condition, the repeat-th time, with the replies it has so far."""
-
-    id: int
-    item: Item
-    condition: str
-    repeat: int
-    replies: tuple[str, ...] = ()  # texts of the turns already answered
-
-    def key(self, turn: int = 0) -> Key:
-        return Key(self.item.id, self.condition, self.repeat, turn)
-
-
 class StoredReply(Struct, frozen=True):
     """A stored reply with its key. `audio` is the hex name of its sound, or empty."""
 
@@ -75,6 +63,24 @@ class StoredReply(Struct, frozen=True):
     usage: Usage
     latency: float
     attempts: int
+
+
+class Ask(Struct, frozen=True):
+    """An item under one condition, the repeat-th time, with the replies it has so far where they were read."""
+
+    id: int
+    item: Item
+    condition: str
+    repeat: int
+    replies: tuple[StoredReply, ...] = ()  # in the order of turns; the replies that a benchmark gives are not stored
+
+    @property
+    def reply(self) -> StoredReply:
+        """The last of its replies: of an answered ask that to its last turn."""
+        return self.replies[-1]
+
+    def key(self, turn: int = 0) -> Key:
+        return Key(self.item.id, self.condition, self.repeat, turn)
 
 
 class Failure(Struct, frozen=True):
@@ -194,7 +200,8 @@ class Rows:
         where = "WHERE wanted" if wanted_only else ""
         with reading(self.folder):
             found = dict(select(self.db, tuple[int, int], f"SELECT state, count(*) FROM asks {where} GROUP BY state"))
-        return {name: found.get(state, 0) for state, name in ((0, "pending"), (1, "answered"), (2, "failed"))}
+        names = {PENDING: "pending", ANSWERED: "answered", FAILED: "failed"}
+        return {name: found.get(state, 0) for state, name in names.items()}
 
     def open_ids(self, *, spread: bool = False) -> array[int]:
         """Return the ids of all wanted asks without a complete reply, by id or spread over levels, tasks and cues.
@@ -233,20 +240,13 @@ class Rows:
         """Return the asks with these ids, in this order, with the replies they have so far."""
         found: dict[int, Ask] = {}
         with reading(self.folder):
-            rows = select(
-                self.db,
-                tuple[int, bytes, str, int],
-                "SELECT a.id, i.body, a.condition, a.repeat FROM asks a JOIN items i ON i.seq = a.item "
-                f"WHERE a.id IN ({','.join('?' * len(ids))})",
-                ids,
-            )
-            for ask, body, condition, repeat in list(rows):
-                item = decode_item(body)
-                told: tuple[str, ...] = ()
-                if len(item.turns) > 1:
-                    texts = "SELECT text FROM replies WHERE ask = ? ORDER BY turn"
-                    told = tuple(row[0] for row in select(self.db, tuple[str], texts, (ask,)))
-                found[ask] = Ask(ask, item, condition, repeat, told)
+            marks = ",".join("?" * len(ids))
+            replies: dict[int, list[StoredReply]] = {}
+            for reply in self._replies(f"WHERE r.ask IN ({marks}) ORDER BY r.ask, r.turn", ids):
+                replies.setdefault(reply.ask, []).append(reply)
+            sql = "SELECT a.id, i.body, a.condition, a.repeat FROM asks a JOIN items i ON i.seq = a.item"
+            for row in select(self.db, tuple[int, bytes, str, int], f"{sql} WHERE a.id IN ({marks})", ids):
+                found[row[0]] = Ask(row[0], decode_item(row[1]), *row[2:], tuple(replies.get(row[0], ())))
         return [found[ask] for ask in ids]
 
     def replies(self, part: Part | None = None, *, light: bool = False) -> Iterator[StoredReply]:
@@ -312,17 +312,13 @@ class Rows:
                     body, item = row[1], decode_item(row[1])
                 yield Ask(row[0], item, row[2], row[3]), row[4]
 
-    def answered(self) -> Iterator[tuple[Ask, int, str, str, str, bool]]:
-        """Yield every answered ask with the reply to each of its turns: turn, text, audio, finish, refused."""
-        sql = (
-            "SELECT a.id, i.body, a.condition, a.repeat, r.turn, r.text, r.audio, r.finish, r.refused FROM asks a "
-            "JOIN items i ON i.seq = a.item JOIN replies r ON r.ask = a.id "
-            "WHERE a.state = 1 ORDER BY a.id, r.turn"
-        )
-        with reading(self.folder):
-            for row in select(self.db, tuple[int, bytes, str, int, int, Words, str, str, int], sql):
-                ask = Ask(row[0], decode_item(row[1]), row[2], row[3])
-                yield ask, row[4], row[5], row[6], row[7], bool(row[8])
+    def answered(self) -> Iterator[Ask]:
+        """Yield every answered ask with its replies, in the order of their ids."""
+        replies = Beside((reply.ask, reply) for reply in self.replies())
+        for ask, state in self.asks():
+            found = replies.of(ask.id)
+            if state == ANSWERED and found and found[-1].key.turn == len(ask.item.turns) - 1:
+                yield Ask(ask.id, ask.item, ask.condition, ask.repeat, tuple(found))
 
     def audio_path(self, name: str) -> Path:
         """Return the path of a stored sound. Raises for an invalid name and for a link that leaves the folder."""

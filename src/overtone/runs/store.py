@@ -25,7 +25,7 @@ from overtone.runs.database import clear_errors, connect, network_file_system
 from overtone.runs.folder_safety import check_plain, reading, select
 from overtone.runs.measurement_choice import ASKED, read_history, record
 from overtone.runs.read_only import ReadConnection, connect_reader
-from overtone.runs.records import SHA, Ask, Failure, Part, Rows, StoredReply, decode_item
+from overtone.runs.records import ANSWERED, FAILED, PENDING, SHA, Ask, Failure, Part, Rows, StoredReply, decode_item
 from overtone.runs.upgrade import VERSION
 from overtone.schema import Item, Reply, Score
 from overtone.scores import Declared
@@ -33,7 +33,6 @@ from overtone.suite import find_suite, is_installed
 
 __all__ = ["ANSWERED", "FAILED", "PENDING", "VERSION", "Ask", "Failure", "Part", "Store", "StoredReply"]
 
-PENDING, ANSWERED, FAILED = 0, 1, 2
 CHECK_EVERY = 1.0  # seconds between two looks whether the folder that is written is still there
 
 _FILES = {"audio", "lock", "run.db", "run.db-wal", "run.db-shm", "run.db-journal", "run.log", "workers"}
