@@ -215,7 +215,7 @@ def find_suite(benchmark: str) -> Suite | None:
 
 
 def is_installed(benchmark: str) -> bool:
-    """Return whether a benchmark is a built-in or a plug-in that is here."""
+    """Return whether a benchmark is built in or an installed plug-in."""
     return benchmark.replace("_", "-").lower() in registry.listing("benchmarks")
 
 

@@ -14,12 +14,13 @@ from overtone.errors import DataError
 from overtone.judges.contract import Contract
 from overtone.judges.judge_input import Subject
 from overtone.judges.judge_messages import build_messages
-from overtone.judges.reply_texts import Reply, texts
 from overtone.judges.reply_texts import style as style_of
+from overtone.judges.reply_texts import texts
 from overtone.judges.rubric import load as load_rubric
 from overtone.results.headline import suite_tables
 from overtone.results.load import open_run
-from overtone.schema import UNKNOWN, Condition, Item, Key
+from overtone.runs.store import Ask, StoredReply
+from overtone.schema import UNKNOWN, Condition, Item, Key, Usage
 from overtone.tasks import conditions, load_prompts
 from tests.judges.server import JudgeServer
 from tests.servers import Asked, OpenAIServer, tone
@@ -232,7 +233,9 @@ def test_a_label_that_the_files_do_not_tell_is_unknown_and_used_nowhere(tmp_path
     assert [condition.name for condition in asked] == ["zero/audio", "enhance/audio"]
     assert style_of(one) == UNKNOWN and not load_rubric("implicit").dimensions[0].asked(style_of(one), one)
     rubric = load_rubric("voxdialogue-told")
-    subject = Subject("x", "g", texts(Reply(1, Key(one.id, "zero/audio"), one, "Yes.")), item=one)
+    key = Key(one.id, "zero/audio", 0, len(one.turns) - 1)
+    reply = StoredReply(1, key, "Yes.", "", "", False, "", (), Usage(), 0.0, 1)
+    subject = Subject("x", "g", texts(Ask(1, one, "zero/audio", 0, (reply,))), item=one)
     with pytest.raises(DataError, match="do not say what was heard"):
         build_messages(rubric, rubric.dimensions, Contract(rubric.dimensions), subject, False, "nothing")
 
