@@ -25,7 +25,7 @@ Filter = Mapping[str, tuple[str | int, ...]]  # field of an item → the values 
 
 
 class Difference(Struct, frozen=True, tag="difference"):
-    """One score of a reply less another."""
+    """One score of a reply minus another."""
 
     score: str
     less: str

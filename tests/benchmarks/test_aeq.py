@@ -17,7 +17,7 @@ from overtone.benchmarks.aeq.judge_items import HEARD
 from overtone.benchmarks.aeq.suite_tables import SUITE
 from overtone.cli import main
 from overtone.errors import DataError
-from overtone.results.columns import Scored, counted_replies
+from overtone.results.column_values import Scored, counted_replies
 from overtone.results.headline import cases_by_key, number, suite_tables
 from overtone.results.load import open_run
 from overtone.schema import Item, Turn

@@ -13,7 +13,7 @@ from overtone.benchmarks import Selection
 from overtone.benchmarks.air_bench import FOUNDATION, SUITE, load, slug
 from overtone.cli import main
 from overtone.errors import DataError
-from overtone.results.columns import Scored, counted_replies, reduced
+from overtone.results.column_values import Scored, counted_replies, reduced
 from overtone.results.headline import SuiteTable, number, suite_tables
 from overtone.results.load import open_run
 from overtone.schema import Item

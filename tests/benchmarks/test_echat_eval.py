@@ -13,7 +13,7 @@ from overtone.benchmarks.echat_eval import CATEGORIES, DIMENSIONS, SUITE, load, 
 from overtone.build.echat_texts import EVENTS, read, spoken
 from overtone.cli import main
 from overtone.errors import DataError
-from overtone.results.columns import Groups, Scored, reduced
+from overtone.results.column_values import Groups, Scored, reduced
 from overtone.results.headline import number, suite_tables
 from overtone.results.load import open_run
 from overtone.schema import Item

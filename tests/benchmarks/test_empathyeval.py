@@ -12,7 +12,7 @@ import pytest
 from overtone.benchmarks import Selection
 from overtone.benchmarks.empathyeval import BONUS, FINAL, RIGHT, SUITE, load
 from overtone.errors import DataError
-from overtone.results.columns import Groups, Scored, reduced
+from overtone.results.column_values import Groups, Scored, reduced
 from overtone.results.headline import read_scored, suite_tables
 from overtone.results.load import open_run
 from overtone.schema import Item

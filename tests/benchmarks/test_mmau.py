@@ -13,7 +13,7 @@ from overtone.benchmarks import Selection
 from overtone.benchmarks.mmau import SUITE, load
 from overtone.cli import main
 from overtone.errors import DataError
-from overtone.results.columns import Scored, counted_replies
+from overtone.results.column_values import Scored, counted_replies
 from overtone.results.headline import SuiteTable, number, suite_tables
 from overtone.results.load import open_run
 from overtone.schema import Item

@@ -14,7 +14,7 @@ from overtone.benchmarks import Selection
 from overtone.benchmarks.sakura import FIELDS, SUITE, load
 from overtone.cli import main
 from overtone.errors import DataError
-from overtone.results.columns import Scored, counted_replies, reduced
+from overtone.results.column_values import Scored, counted_replies, reduced
 from overtone.results.headline import SuiteTable, cases_by_key, number, suite_tables
 from overtone.results.load import open_run
 from overtone.schema import Item

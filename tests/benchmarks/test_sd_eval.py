@@ -15,7 +15,7 @@ from overtone.benchmarks.sd_eval import SUITE, load
 from overtone.cli import main
 from overtone.errors import DataError
 from overtone.judges.reply_texts import style
-from overtone.results.columns import Scored
+from overtone.results.column_values import Scored
 from overtone.results.headline import number, suite_tables
 from overtone.results.load import open_run
 from overtone.schema import Item

@@ -14,7 +14,7 @@ from overtone.cli import main
 from overtone.embedded import recogniser
 from overtone.errors import DataError
 from overtone.judges import reply_audio, rubric
-from overtone.results.columns import Scored
+from overtone.results.column_values import Scored
 from overtone.results.headline import number, suite_tables
 from overtone.results.load import open_run
 from overtone.schema import Item, Turn

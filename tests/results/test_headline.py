@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from overtone import registry
-from overtone.results.columns import Scored
+from overtone.results.column_values import Scored
 from overtone.results.corpus_scores import over
 from overtone.results.headline import cases_by_key, number, suite_tables
 from overtone.results.load import Answer, open_run

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 
 from overtone.results.case_names import KeyedCases, unique
-from overtone.results.columns import Scored, counted_replies, counts_item, reduced, reply_value
+from overtone.results.column_values import Scored, counted_replies, counts_item, reduced, reply_value
 from overtone.results.headline_condition import by_condition
 from overtone.results.judge_scores import PANEL, judges_of, read_dimensions, value
 from overtone.results.load import Answer, Reading

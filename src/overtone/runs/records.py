@@ -76,7 +76,7 @@ class Ask(Struct, frozen=True):
 
     @property
     def reply(self) -> StoredReply:
-        """The last of its replies: of an answered ask that to its last turn."""
+        """Return the last reply; in an answered ask, the reply to the last turn."""
         return self.replies[-1]
 
     def key(self, turn: int = 0) -> Key:

@@ -1,4 +1,4 @@
-"""What a column of a headline is over, what each reply counts for it, and how replies become one number.
+"""Compute the values of headline columns from loaded replies.
 
 A benchmark describes its columns as data, see `overtone.suite`; the rules for them are here.
 """
