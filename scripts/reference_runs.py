@@ -166,15 +166,14 @@ GROUPS = {
     **{name: [f"{name}-plain", f"{name}-other"] for name in ("echomind", "sd-eval", "uro-bench")},
     "minds": list(MINDS),
     "once": ["once-chain", "once-deaf"],
-    "two-minds": ["chain", "deaf"],
     "mixed": ["open-plain", "echomind-plain", "sakura-plain"],
 }
 ARENA = ("open-plain", "open-other", "open-deaf")
 REFERENCE = {
     "groups": GROUPS,
-    "formats": ["open", "minds", "echomind", "uro-bench"],
-    "quick": ["open", "sakura", "two-minds"],
-    "rescore": ["open-plain", "open-repeats", "sakura-plain", "uro-bench-plain", "mmau-plain", "air-bench-plain"],
+    "formats": ["open", "once", "echomind", "uro-bench"],
+    "quick": ["open", "sakura", "once"],
+    "rescore": ["open-repeats", "sd-eval-plain", "sakura-plain", "uro-bench-plain", "mmau-plain", "air-bench-plain"],
     "labels": {"open-plain": "labels.csv"},
     "arenas": {"vote": {"runs": list(ARENA), "folder": "arena", "votes": "votes.csv"}},
 }
@@ -239,7 +238,7 @@ def make_minds() -> None:
     from bench.findings_minds import minds
     from bench.findings_runs import make_run
 
-    items = list(make_items(60))
+    items = list(make_items(20))
     for number, one in enumerate(minds(len(MINDS))):
         for name in (one.name, f"once-{one.name}"):
             if not Path(name).exists() and (name == one.name or number < 2):
@@ -272,7 +271,7 @@ def make_labels(run: str, question: str, label: str) -> None:
         writer = csv.writer(file)
         writer.writerow(("id", "condition", "group", "rater", "dimension", "value"))
         for row in lines:
-            judged = row["scores"].get(f"{question}@{label}", {}).get("value")
+            judged = row["scores"].get(f"{question}@{label}")
             if judged is not None and number_of(row["group"]) % 3:
                 value = min(max(round(judged) + number_of(row["item"]) % 3 - 1, 1), 5)
                 writer.writerow((row["item"], row["condition"], row["group"], "ann", question, value))
