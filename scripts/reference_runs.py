@@ -258,7 +258,8 @@ def make_arena() -> None:
             for rater in ("ann", "ben", "cem"):
                 for row in rows:
                     writer.writerow((row["pair"], ("A", "B", "tie", "A")[number_of(rater, row["pair"]) % 4], rater))
-    overtone(f"arena {runs} --pairs 60 --out arena --votes votes.csv {judge('pairs')}")
+        overtone(f"arena {runs} --pairs 60 --out arena --votes votes.csv")
+    overtone(f"arena {runs} --pairs 60 --out arena {judge('pairs')}")  # with the votes that were imported once
 
 
 def make_labels(run: str, question: str, label: str) -> None:
