@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import functools
+import html
 import html.parser
 import json
 import re
@@ -150,7 +151,7 @@ def from_svg(text: str) -> list[Block]:
     """The words of a picture; where its lines are is the block `drawing`, known by its key alone."""
     words = re.findall(r"<(?:text|title|desc|tspan)\b[^>]*>([^<]+)", text)
     lines = re.sub(r">[^<]+<", "><", text)
-    return [Block("words", [prose(word) for word in words]), Block("drawing", [Row(lines, [])])]
+    return [Block("words", [prose(html.unescape(word)) for word in words]), Block("drawing", [Row(lines, [])])]
 
 
 def _resolved(text: str) -> str:

@@ -111,6 +111,7 @@ def test_a_renamed_word_keeps_the_name_of_its_output(
         ("a.tex", LATEX, {"1": "−1"}, ["1 → -1"], []),
         ("a.svg", SVG, {"5": "6"}, ["5s → 6s"], []),
         ("a.svg", SVG, {'"1"': '"2"'}, [], []),
+        ("a.svg", "<svg><text>People&#39;s 5 s</text></svg>", {"People&#39;s": "Their"}, [], []),
         ("a.out", "Of 9 cases 3 fail.", {"Of 9 cases 3 fail.": "3 of 9 cases fail (p = 0.2)."}, [], ["0.2"]),
         ("a.out", COLUMNS, {"40   9": "9   40"}, ["9 → nothing"], ["9"]),
         ("export.csv", "a,b\n1,x\n", {"x": "y"}, ["line 2"], []),
