@@ -4,7 +4,8 @@
     python scripts/reference_outputs.py compare BEFORE AFTER [--all]
 
 `make` copies the runs to OUT/runs, calls the command line for each entry of COMMANDS and keeps files, printed text and
-exit codes. It also hashes the runs before and after: reading a run must not change it. RUNS/reference.json is optional:
+exit codes. It also hashes the runs before and after: reading a run must not change it. Make a folder of such runs with
+`scripts/reference_runs.py`. RUNS/reference.json is optional:
 
     {"groups": {"pair": ["monday", "friday"]},   runs that are shown together; any other run is a group of its own
      "formats": ["pair"],                        groups whose tables are also written as Markdown and LaTeX

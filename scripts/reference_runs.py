@@ -6,8 +6,9 @@ It builds small sets and runs the embedded models on them, as the demo does. All
 itself, as a program: what it answers is a function of the request. The runs have several prompts, inputs, repeats,
 judges, a reader, failures, refusals, unread verdicts, an exhausted budget, predictions, a replay and an arena.
 
-The same command again resumes and must ask nothing: it prints how many requests were sent. To test another version of
-the code, copy OUT and run this there with that version's Python. DIR holds the real data (default: ../shared/data).
+The same command again resumes: it asks judges nothing, and models only what failed or what a budget had left open, and
+prints how many requests were sent. To test another version of the code, copy OUT and run this there with that version's
+Python: both must send the same number. DIR holds the real data (default: ../shared/data).
 """
 
 from __future__ import annotations
