@@ -5,13 +5,14 @@ BIN := $(VENV)/bin
 WORKER := .venv-worker
 PIP_QUIET := --quiet --disable-pip-version-check
 
-.PHONY: help demo test test-full lint bench clean browser wordnet
+.PHONY: help demo test test-full lint docs bench clean browser wordnet
 
 help:
 	@echo "make demo       build clips of Overtone-Open, run the embedded models over them, write demo/report.html"
 	@echo "make test       all quick tests"
 	@echo "make test-full  the long ones too: 100 kills, whole builds"
 	@echo "make lint       ruff, mypy and plain English"
+	@echo "make docs       build the documentation site in site/"
 	@echo "make bench      measure throughput, overhead, start-up and memory"
 
 # ── environments ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -69,8 +70,11 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/python scripts/prose.py
 
+docs: $(VENV)/.dev
+	$(BIN)/python -m scripts.docs_site
+
 bench: $(VENV)/.dev
 	$(BIN)/python -m bench
 
 clean:
-	rm -rf $(VENV) $(WORKER) demo
+	rm -rf $(VENV) $(WORKER) demo site

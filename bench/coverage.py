@@ -27,7 +27,7 @@ CUTS = (-1.2, -0.5, 0.3, 1.1)
 TRUTH = 1 + sum(1 - NormalDist().cdf(cut) for cut in CUTS)
 LABELLED = (20, 50, 100, 200, 400)
 REQUIRED, FROM = 0.94, 200
-PAGE = Path(__file__).parent.parent / "docs" / "calibration.md"
+PAGE = Path(__file__).parent.parent / "docs" / "how-to" / "calibration.md"
 BEGIN, END = "<!-- coverage: begin -->", "<!-- coverage: end -->"
 
 
@@ -196,7 +196,7 @@ def legend() -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--replicates", type=int, default=10_000)
-    parser.add_argument("--write", action="store_true", help="put the table into docs/calibration.md")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/how-to/calibration.md")
     args = parser.parse_args()
     text, short = table(args.replicates)
     print(text)

@@ -4,7 +4,7 @@
 
 DIR is RAVDESS's folder with a labels.csv (file, actor, emotion, intensity). The odd actors, the men, helped to set the
 recipes of the deliveries that the predictor was trained on, and to choose its size. The even ones, the women, are the
-test set. Calm counts as neutral. `--write` puts the table into docs/emotion-predictor.md.
+test set. Calm counts as neutral. `--write` puts the table into docs/explanation/emotion-predictor.md.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from overtone import audio
 from overtone.embedded import emotion
 from overtone.stats import bootstrap, cluster
 
-PAGE = Path(__file__).parent.parent / "docs" / "emotion-predictor.md"
+PAGE = Path(__file__).parent.parent / "docs" / "explanation" / "emotion-predictor.md"
 OURS = {
     "neutral": "neutral", "calm": "neutral", "happy": "happy", "sad": "sad", "angry": "angry", "fear": "fearful",
     "disgust": "disgusted", "surprise": "surprised",

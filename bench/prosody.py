@@ -3,7 +3,7 @@
 DIR holds labels.csv (file, actor, gender, emotion, intensity, text) and its recordings. The measure was chosen on the
 actors with odd numbers, who are men; what is reported is of those with even ones, who are women. Shares are of pairs
 that an actor spoke with the same words, ties half; intervals by drawing actors anew. `--write` puts the tables into
-docs/metrics/prosody.md.
+docs/reference/metrics/prosody.md.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from overtone.audio import read
 from overtone.metrics.prosody import FLAT, Delivery, delivery, differences, similarities
 from overtone.stats.bootstrap import clustered
 
-PAGE = Path(__file__).parents[1] / "docs" / "metrics" / "prosody.md"
+PAGE = Path(__file__).parents[1] / "docs" / "reference" / "metrics" / "prosody.md"
 BEGIN, END = "<!-- measured by bench/prosody.py -->", "<!-- end -->"
 Clip = tuple[dict[str, str], Delivery]
 Pair = tuple[Clip, Clip]  # the second should be the higher
@@ -127,7 +127,7 @@ def report(found: Sequence[Clip]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/metrics/prosody.md")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/reference/metrics/prosody.md")
     args = parser.parse_args()
     text = report(clips(args.folder))
     print(text)

@@ -5,7 +5,7 @@
 The folder holds the ITU-T P.835 reference conditions as cN_SPEAKER.wav (microsoft/P.808): c0 is the clean recording, c1
 to c5 have a distorted signal, c6 to c9 noise, c10 to c12 both. No table of the conditions comes with the clips. That a
 higher number is a lighter degradation is taken from the sound and checked here: within each series the spectrum's
-distance from c0 falls from clip to clip. `--write` puts the table into docs/metrics/quality.md.
+distance from c0 falls from clip to clip. `--write` puts the table into docs/reference/metrics/quality.md.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from overtone.metrics._quality import Quality
 from overtone.stats.correlation import kendall, spearman
 
 SERIES = {"signal": range(1, 6), "noise": range(6, 10), "both": range(10, 13)}
-PAGE = Path(__file__).parent.parent / "docs" / "metrics" / "quality.md"
+PAGE = Path(__file__).parent.parent / "docs" / "reference" / "metrics" / "quality.md"
 BEGIN, END = "<!-- measured by bench/quality.py: begin -->\n", "<!-- end -->"
 Sound = tuple[npt.NDArray[np.float32], int]
 

@@ -4,7 +4,7 @@
 
 The embedded recogniser transcribes replies of two texts that were not used in training, alternating the reply
 emotions: as delivered, resynthesised by WORLD from the decoder's parameters, and resynthesised from units. `--write`
-puts the tables into docs/speech-tokens.md.
+puts the tables into docs/explanation/speech-tokens.md.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from overtone.embedded import recogniser
 from overtone.metrics.wer import align
 from scripts.train_units import UNSEEN, WORK, texts
 
-PAGE = Path(__file__).parent.parent / "docs" / "speech-tokens.md"
+PAGE = Path(__file__).parent.parent / "docs" / "explanation" / "speech-tokens.md"
 WAYS = ("as delivered", "after the decoder's parameters", "after units")
 
 

@@ -1,4 +1,4 @@
-"""Put the worked numbers into docs/compare.md: two made-up runs, compared, checked and planned from by the commands.
+"""Put the worked numbers into docs/how-to: two made-up runs, compared, checked and planned from by the commands.
 
 python scripts/compare_page.py
 """
@@ -19,7 +19,12 @@ from overtone.cli import main
 from overtone.runs.store import Store
 from overtone.schema import Clip, Item, Option, Reply, Score, Turn
 
-PAGE = Path(__file__).parent.parent / "docs" / "compare.md"
+HOW_TO = Path(__file__).parent.parent / "docs" / "how-to"
+PAGES = {  # page → its blocks
+    HOW_TO / "compare.md": ("compare",),
+    HOW_TO / "check.md": ("check", "check baseline"),
+    HOW_TO / "plan.md": ("plan", "plan from"),
+}
 MONDAY, FRIDAY = "runs/monday", "runs/friday"
 CUES = ("sad", "happy", "whisper", "rain")
 SCRIPTS = 120
@@ -94,7 +99,7 @@ def _choice(right: bool) -> Score:
 
 
 def blocks() -> dict[str, str]:
-    """The blocks of the page, as the commands print them."""
+    """Return the blocks of the pages, as the commands print them."""
     found = {}
     with tempfile.TemporaryDirectory() as home, contextlib.chdir(home):
         make_runs(Path())
@@ -110,9 +115,9 @@ def blocks() -> dict[str, str]:
     return found
 
 
-def filled(page: str) -> str:
-    """The page with its blocks put between their marks."""
-    for name, block in blocks().items():
+def filled(page: str, blocks: dict[str, str]) -> str:
+    """Return the page with its blocks put between their marks."""
+    for name, block in blocks.items():
         mark = f"<!-- {name}: scripts/compare_page.py -->"
         pattern = re.compile(re.escape(mark) + r"\n.*?<!-- end -->", re.S)
         assert len(pattern.findall(page)) == 1, f"the page has no place for {name}"
@@ -121,4 +126,7 @@ def filled(page: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    made = blocks()
+    for path, names in PAGES.items():
+        page = filled(path.read_text(encoding="utf-8"), {name: made[name] for name in names})
+        path.write_text(page, encoding="utf-8")

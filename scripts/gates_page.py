@@ -1,4 +1,4 @@
-"""Write the gates' measurements of a built set into docs/gates.md.
+"""Write the gates' measurements of a built set into the two pages on gates in docs/reference.
 
 It replaces four tables: the leak test, how recognisable each kind of option is, how far the words predict the cue, and
 the word error rates.
@@ -19,7 +19,8 @@ import msgspec
 from overtone.build.gates.survive import KIND
 from overtone.cues import BY_SLUG
 
-PAGE = Path(__file__).parent.parent / "docs" / "gates.md"
+REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
+TEXT, AUDIO = REFERENCE / "gates.md", REFERENCE / "gates-audio.md"
 KINDS = ("plain", "prosody", "haste", "timbre", "events", "scene", "babble")
 Rows = list[dict[str, Any]]
 
@@ -71,7 +72,7 @@ def replace_rows(page: str, head: str, rows: list[str]) -> str:
     """Return the page with new rows under the table that has this head."""
     pattern = rf"({re.escape(head)}\n\|[-:| ]+\|\n)(?:\|.*\n)*"
     if not re.search(pattern, page):
-        raise SystemExit(f"{PAGE.name} has no table {head!r}")
+        raise SystemExit(f"a page on gates has no table {head!r}")
     return re.sub(pattern, lambda m: m[1] + "".join(f"{row}\n" for row in rows), page, count=1)
 
 
@@ -79,21 +80,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("set", type=Path)
     report = msgspec.json.decode((parser.parse_args().set / "gates.json").read_bytes())
-    page = PAGE.read_text("utf-8")
-    for head, rows in (
+    tables = (
         (
+            TEXT,
             "| category | questions | best solver | accuracy | 95 % interval | ceiling | passes |",
             leak_test(report["leak_test"]),
         ),
         (
+            TEXT,
             "| category | harmful | words alone | target | alternative |",
             option_kinds(report["options_tell_their_kind"]),
         ),
-        ("| question | accuracy | 95 % interval | chance |", predictability(report["words_tell_the_cue"])),
-        ("| kind | clips | left out | WER |", word_error_rates(report["word_error_rates"])),
-    ):
-        page = replace_rows(page, head, rows)
-    PAGE.write_text(page, "utf-8")
+        (TEXT, "| question | accuracy | 95 % interval | chance |", predictability(report["words_tell_the_cue"])),
+        (AUDIO, "| kind | clips | left out | WER |", word_error_rates(report["word_error_rates"])),
+    )
+    for page, head, rows in tables:
+        page.write_text(replace_rows(page.read_text("utf-8"), head, rows), "utf-8")
 
 
 if __name__ == "__main__":

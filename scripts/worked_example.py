@@ -1,11 +1,13 @@
-"""Put the numbers into docs/worked-example.md and docs/findings/levels.md: what the findings say of made-up runs of
-known models, and of the paper's own table.
+"""Put the numbers into the worked example and docs/reference/findings/levels.md.
+
+They are what the findings say of made-up runs of known models, and of the paper's own table.
 
 python -m scripts.worked_example
 """
 
 from __future__ import annotations
 
+import functools
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
@@ -24,7 +26,10 @@ from overtone.results.measures import Estimate
 from overtone.text import points, rate
 
 ROOT = Path(__file__).parent.parent
-PAGE, LEVELS = ROOT / "docs" / "worked-example.md", ROOT / "docs" / "findings" / "levels.md"
+EXPLANATION = ROOT / "docs" / "explanation"
+PAGE, SECOND = EXPLANATION / "worked-example.md", EXPLANATION / "worked-example-conditions.md"
+LEVELS = ROOT / "docs" / "reference" / "findings" / "levels.md"
+ON_SECOND = ("upper", "prompts", "source", "levels", "behind")  # blocks of the second page
 RUNS, SCRIPTS, SEED = 3, 312, 3
 SHOWN = 3  # cases
 PAPER = {  # pairs of the paper's table on the page
@@ -39,8 +44,9 @@ PAPER = {  # pairs of the paper's table on the page
 }
 
 
+@functools.cache
 def worked() -> dict[str, str]:
-    """The blocks of the worked example, by name."""
+    """Return the blocks of the worked example, by name."""
     with tempfile.TemporaryDirectory() as folder:
         made = make_runs(Path(folder), runs=RUNS, scripts=SCRIPTS, seed=SEED)
         readings = [open_run(run, light=True) for run in made]
@@ -170,7 +176,17 @@ def filled(page: str, blocks: dict[str, str]) -> str:
     return page
 
 
-PAGES: dict[Path, Callable[[], dict[str, str]]] = {PAGE: worked, LEVELS: published}
+def first_page() -> dict[str, str]:
+    """Return the blocks of the first page of the worked example."""
+    return {name: block for name, block in worked().items() if name not in ON_SECOND}
+
+
+def second_page() -> dict[str, str]:
+    """Return the blocks of the second page of the worked example."""
+    return {name: worked()[name] for name in ON_SECOND}
+
+
+PAGES: dict[Path, Callable[[], dict[str, str]]] = {PAGE: first_page, SECOND: second_page, LEVELS: published}
 
 if __name__ == "__main__":
     for path, made in PAGES.items():

@@ -1,4 +1,4 @@
-"""Write the tables of docs/echat-results.md and experiments/echat/ablation.md from the scores of an ablation.
+"""Write the tables of two pages in docs/explanation and of experiments/echat/ablation.md from the ablation's scores.
 
     overtone evaluate counts out/ablation/*-[0-9].jsonl.gz --listen --out experiments/echat/runs
     overtone evaluate scores experiments/echat/runs/*.json.gz --out experiments/echat/scores.json
@@ -21,8 +21,12 @@ from overtone.echat.exam.tallies import CATEGORIES
 from overtone.paths import write_whole
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "echat-results.md"
-NOTES = ROOT / "experiments" / "echat" / "ablation.md"
+EXPLANATION = ROOT / "docs" / "explanation"
+PAGES = (
+    EXPLANATION / "echat-results.md",
+    EXPLANATION / "echat-scores.md",
+    ROOT / "experiments" / "echat" / "ablation.md",
+)
 OURS = ("seen", "recipe", "engine", "echat-eval")  # synthetic voices
 PARTS = {
     "seen": "seen recipe",
@@ -262,10 +266,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("scores", metavar="FILE", type=Path, help="output of 'overtone evaluate scores'")
     parser.add_argument("--page", metavar="FILE", type=Path, action="append",
-                        help="page to fill; repeatable (default: both pages)")  # fmt: skip
+                        help="page to fill; repeatable (default: all three)")  # fmt: skip
     args = parser.parse_args(argv)
     scores = msgspec.json.decode(args.scores.read_bytes(), type=Scores)
-    for page in args.page or (PAGE, NOTES):
+    for page in args.page or PAGES:
         write_whole(page, fill(page.read_text(encoding="utf-8"), scores).encode())
 
 

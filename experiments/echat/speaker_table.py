@@ -1,4 +1,4 @@
-"""How well the speakers of the EChat set's train and dev parts are understood: the table of docs/build-echat.md.
+"""How well the speakers of the EChat set's train and dev parts are understood: the table of docs/how-to/build-echat.md.
 
 python -m experiments.echat.speaker_table
 """

@@ -1,4 +1,4 @@
-"""What a machine can check of docs/authoring.md: a script that breaks one of its rules is listed with the reason."""
+"""Check what a machine can check of docs/how-to/authoring.md: a script that breaks a rule is listed with the reason."""
 
 from __future__ import annotations
 

@@ -205,7 +205,7 @@ def test_the_recogniser_still_understands_most_words(slug: str) -> None:
 
 
 def test_the_page_on_deliveries_lists_every_recipe_as_it_is() -> None:
-    page = (REPOSITORY / "docs" / "delivery.md").read_text("utf-8")
+    page = (REPOSITORY / "docs" / "reference" / "delivery.md").read_text("utf-8")
     assert f"Version {recipes.VERSION}." in page
     for slug, manner in KINDS:
         kind = manner or recipes.FIRST_MANNER.get(slug, "")

@@ -311,7 +311,7 @@ class TestTheSpeakerGate:
     pytestmark = local
 
     def test_hardly_alarms_on_one_voice_and_finds_a_swapped_one(self, capsys: pytest.CaptureFixture[str]) -> None:
-        """The error rates of docs/gates.md: every delivery of a voice against the plain speech of all voices."""
+        """The rates of docs/reference/gates-audio.md: every delivery of a voice against the plain speech of all."""
         from overtone.build.script import read_set
 
         team = cast(("espeak",)).speakers()

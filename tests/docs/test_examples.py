@@ -1,4 +1,4 @@
-"""The worked examples of docs/extending.md, run as a reader would run them."""
+"""The worked examples of docs/how-to/extend/index.md, run as a reader would run them."""
 
 from __future__ import annotations
 
@@ -258,8 +258,8 @@ def test_two_plug_ins_of_one_name_in_a_run_file_are_refused(
     assert "two plug-ins are called 'my-metric'" in capsys.readouterr().err
 
 
-def test_the_python_and_sql_of_the_page_on_runs_do_what_it_says(clips: Path) -> None:
-    page = REPOSITORY / "docs" / "runs.md"
+def test_the_python_and_sql_of_the_page_on_reading_runs_do_what_it_says(clips: Path) -> None:
+    page = REPOSITORY / "docs" / "how-to" / "read-a-run.md"
     (code,) = (block.text for block in blocks(page) if block.language == "python")
     around = {**os.environ, "OVERTONE_PLUGINS": ALL}
     command = [sys.executable, "-c", code]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.worked_example import LEVELS, PAGE, PAGES, filled, published
+from scripts.worked_example import LEVELS, PAGE, PAGES, SECOND, filled, published
 from tests.docs.markdown import prose
 
 # Across models, from the paper's printed table: r and ρ over its 14 rows, then over one row for each of 12 models.
@@ -29,8 +29,9 @@ def test_the_page_shows_what_the_script_finds(path: Path) -> None:
     assert filled(page, PAGES[path]()) == page, "run: python -m scripts.worked_example"
 
 
-def test_no_number_of_the_worked_example_is_written_by_hand() -> None:
-    by_hand = re.sub(r"<!-- [\w ]+: scripts/worked_example\.py -->.*?<!-- end -->", "", prose(PAGE), flags=re.S)
+@pytest.mark.parametrize("path", [PAGE, SECOND], ids=lambda path: path.name)
+def test_no_number_of_the_worked_example_is_written_by_hand(path: Path) -> None:
+    by_hand = re.sub(r"<!-- [\w ]+: scripts/worked_example\.py -->.*?<!-- end -->", "", prose(path), flags=re.S)
     assert not re.findall(r"\b\d+(?:[.,]\d+)*\b", by_hand)
 
 

@@ -32,7 +32,7 @@ def settings(tmp_path: Path) -> Settings:
 
 
 def test_the_command_at_its_head_is_the_one_of_the_results_page() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "echat-results.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "explanation" / "echat-results.md").read_text()
 
     def command(text: str) -> list[str]:
         return (

@@ -291,8 +291,8 @@ def test_labels_of_other_dimensions_are_read_by_their_own_inventory() -> None:
 
 def test_the_tables_are_replaced_and_the_words_around_them_are_kept(scored: Scores, tmp_path: Path) -> None:
     (tmp_path / "scores.json").write_bytes(msgspec.json.encode(scored))
-    pages = [tmp_path / path.name for path in (result_tables.PAGE, result_tables.NOTES)]
-    for copy, path in zip(pages, (result_tables.PAGE, result_tables.NOTES), strict=True):
+    pages = [tmp_path / path.name for path in result_tables.PAGES]
+    for copy, path in zip(pages, result_tables.PAGES, strict=True):
         copy.write_text(path.read_text(encoding="utf-8").replace("\n## ", "\nOur own words.\n\n## ", 1))
     words = [str(tmp_path / "scores.json"), "--page", str(pages[0]), "--page", str(pages[1])]
     result_tables.main(words)
@@ -324,7 +324,7 @@ def test_a_page_without_a_place_for_a_table_is_refused(scored: Scores) -> None:
 def test_the_tables_of_our_pages_are_those_of_the_stored_runs() -> None:
     root = result_tables.ROOT
     kept = msgspec.json.decode((root / "experiments" / "echat" / "scores.json").read_bytes(), type=Scores)
-    for path in (result_tables.PAGE, result_tables.NOTES):
+    for path in result_tables.PAGES:
         page = path.read_text(encoding="utf-8")
         assert result_tables.fill(page, kept) == page
     again = exam_scores.score(

@@ -130,7 +130,7 @@ def test_a_wrong_table_is_told_with_its_place(changes: dict[str, object], told: 
 
 
 def test_the_page_on_training_tells_minis_schedule_as_it_is() -> None:
-    page = (REPOSITORY / "docs" / "train-echat.md").read_text()
+    page = (REPOSITORY / "docs" / "how-to" / "train-echat.md").read_text()
     for name, stage in preset("mini").items():
         after = "cosine to a tenth" if stage.schedule == "cosine" else stage.schedule
         rates = ", ".join(written(stage.lr.rate_of(part)) for part in PARTS)

@@ -194,7 +194,7 @@ def test_two_judges_of_one_name_need_a_label(finished: Path) -> None:
 
 
 def test_a_rubric_of_ones_own_is_scored_like_any_other(finished: Path, tmp_path: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "rubrics" / "index.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "rubrics" / "index.md").read_text(encoding="utf-8")
     (tmp_path / "brevity.toml").write_text(page.partition("```toml\n")[2].partition("```")[0], encoding="utf-8")
     with JudgeServer(verdict=lambda asked: {"brevity": 2}) as server:
         assert main(["score", str(finished), "-q", "--judge", server.spec(f"rubrics={tmp_path / 'brevity.toml'}")]) == 0

@@ -11,7 +11,7 @@ from overtone.stats import cluster, paired
 from overtone.stats.correlation import kendall_p
 from overtone.stats.minimums import CORRELATION, DIFFERENCE, LARGEST_LOSS, MINIMUMS, RATE, SAME_ORDER, shortfall
 
-PAGE = Path(__file__).parents[2] / "docs" / "findings" / "minimums.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "findings" / "minimums.md"
 
 
 def test_the_page_has_every_minimum_with_its_reason() -> None:

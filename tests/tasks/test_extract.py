@@ -24,7 +24,8 @@ the rules and then used to tune them. The second one was read once before that.
 `replies_own.jsonl` was written beside the code in ten rounds, each before the code had seen it. At first reading the
 rounds had a recall of .86, .91, .92, .92, .91, .94, .89, .88, .92 and .95 for letters and words, and with the replies
 without a choice a precision of .97, .96, .97, .96, 1, .97, .99, .97, .98 and .98. `replies_fresh.jsonl`,
-722 replies, was read once after all tuning and never used for it; docs/metrics/accuracy.md shows that reading.
+722 replies, was read once after all tuning and never used for it; docs/reference/metrics/accuracy-reading.md shows that
+reading.
 """
 
 from __future__ import annotations
