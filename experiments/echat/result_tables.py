@@ -22,11 +22,8 @@ from overtone.paths import write_whole
 
 ROOT = Path(__file__).parents[2]
 EXPLANATION = ROOT / "docs" / "explanation"
-PAGES = (
-    EXPLANATION / "echat-results.md",
-    EXPLANATION / "echat-scores.md",
-    ROOT / "experiments" / "echat" / "ablation.md",
-)
+NOTES = ROOT / "experiments" / "echat" / "ablation.md"
+PAGES = (EXPLANATION / "echat-results.md", EXPLANATION / "echat-scores.md", NOTES)
 OURS = ("seen", "recipe", "engine", "echat-eval")  # synthetic voices
 PARTS = {
     "seen": "seen recipe",

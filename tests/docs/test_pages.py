@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+import yaml
 
 import overtone
 from overtone.cli._main import command_parser
@@ -74,12 +75,14 @@ def test_code_on_a_page_is_the_file_it_names() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
-def test_python_and_json_blocks_are_well_formed(page: Path) -> None:
+def test_python_json_and_yaml_blocks_are_well_formed(page: Path) -> None:
     for block in blocks(page):
         if block.language == "python":
             compile(block.text, named(page), "exec")
         elif block.language == "json":
             msgspec.json.decode(block.text)
+        elif block.language == "yaml":
+            assert yaml.safe_load(block.text)
 
 
 # ── commands ────────────────────────────────────────────────────────────────────────────────────────────────────────
