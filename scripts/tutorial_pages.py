@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -99,9 +100,10 @@ def pictures(report: Path) -> None:
     from selenium.webdriver.support.wait import WebDriverWait
 
     options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium") or ""
     for flag in ("--headless=new", "--no-sandbox", "--hide-scrollbars", "--window-size=1000,1400"):
         options.add_argument(flag)
-    driver = webdriver.Chrome(options=options)
+    driver = webdriver.Chrome(options, webdriver.ChromeService(shutil.which("chromedriver")))
     try:
         shots = {"finding": ("", "finding-sensitivity"), "case": (f"#case={quote(CASE, safe='')}", "case")}
         for name, (anchor, element) in shots.items():

@@ -22,7 +22,7 @@ GENERATED: tuple[Callable[[], dict[str, str]], ...] = (
 )  # fmt: skip
 _FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)")
-_MARK = re.compile(r"^<!-- generated: ([\w-]+) -->$", re.M)
+_MARK = re.compile(r"^<!-- generated: ([\w-]+) -->\n.*?^<!-- end -->\n", re.M | re.S)
 Nav = list[dict[str, Any]]
 
 
@@ -51,7 +51,7 @@ def assemble(out: Path) -> list[str]:
 
 
 def with_catalogues(text: str) -> str:
-    """Return a page with its marks replaced by the catalogues that they name."""
+    """Return a page whose marked places hold the catalogues that they name."""
     return _MARK.sub(lambda mark: CATALOGUES[mark[1]](), text)
 
 

@@ -1,4 +1,4 @@
-"""Catalogues from the registries: tables that replace the marks `<!-- generated: NAME -->` on pages of docs/."""
+"""Catalogues from the registries: tables for the places that pages mark by `<!-- generated: NAME -->`."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def rubrics() -> str:
         scores = [f"`{d.key}` ({_menu(d)}{', lower is better' if d.better == 'lower' else ''})" for d in one.dimensions]
         judge = "hears" if one.hears else "reads"
         rows.append([f"[{name}]({name}.md)", plain(one.title), one.subject, judge, ", ".join(scores)])
-    return table(["rubric", "asks", "about a", "judge", "scores"], rows)
+    return table(["rubric", "asks", "subject", "judge", "scores"], rows)
 
 
 def _menu(dimension: rubric.Dimension) -> str:
