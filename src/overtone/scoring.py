@@ -184,7 +184,7 @@ def _check_declared(store: Store, metric: Metric, scores: Iterable[str], declare
         _warn(
             store,
             f"the metric {metric.name} does not declare its score {score!r}, which is therefore shown as a number of "
-            f"which neither way is better; add {how} to the metric (docs/extending.md)",
+            f"which neither way is better; add {how} to the metric (docs/how-to/extend/metric.md)",
         )
 
 

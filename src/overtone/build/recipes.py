@@ -2,7 +2,7 @@
 
 A recipe describes prosody and timbre; it is not an acted emotion. The literature gives directions. Where a set of real
 recordings gives an amount (RAVDESS for emotions: Livingstone & Russo 2018), it follows half of the actors; the other
-half evaluates it (`python -m experiments.realness`). `docs/delivery.md` lists recipes and their sources.
+half evaluates it (`python -m experiments.realness`). `docs/reference/delivery.md` lists recipes and their sources.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A small emotion predictor: angry, disgusted, fearful, happy, neutral, sad, surprised, or unknown if it is unsure.
 
 It was trained on deliveries by this project's own recipes on synthetic voices and on open recordings of ordinary speech
-(`scripts/fit_emotion.py`), not on acted emotion; docs/emotion-predictor.md gives its accuracy on real actors. It hears
-one utterance, has no information on the speaker, and ignores words and loudness. Plain NumPy.
+(`scripts/fit_emotion.py`), not on acted emotion; docs/explanation/emotion-predictor.md gives its accuracy on real
+actors. It hears one utterance, has no information on the speaker, and ignores words and loudness. Plain NumPy.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """An OpenAI-compatible endpoint of the offline language model: `python -m overtone.embedded.llm_server`.
 
 For trying a judge, a cascade or any other client without a key and without a network. The model is small: its verdicts
-as a judge are worthless (docs/judges.md has the measurement). The engine's own HTTP server checks neither Host nor
-content type, so requests come in through `overtone.server_guard` and the engine is called in this process.
+as a judge are worthless (docs/how-to/judges.md has the measurement). The engine's own HTTP server checks neither Host
+nor content type, so requests come in through `overtone.server_guard` and the engine is called in this process.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 else 0; `emoalign_profile` is 1 if the reply's emotion is that of its style profile. EchoMind released no profiles, so
 Overtone has its own table from the clip's cue to the emotion expected in the reply (`data/reply_emotions.tsv`). "Other"
 and "unknown" never match. Options: `predictor=embedded` (default) or `emotion2vec`, and for the latter
-`model=FOLDER_OR_ID` and `hub=ms|hf`. See docs/metrics/emoalign.md.
+`model=FOLDER_OR_ID` and `hub=ms|hf`. See docs/reference/metrics/emoalign.md.
 """
 
 from __future__ import annotations

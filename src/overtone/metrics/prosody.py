@@ -3,7 +3,7 @@
 `expressiveness` is the geometric mean of three variations, each divided by that of neutral acting (REFERENCE): of pitch
 (semitones per second), of level (standard deviation over mean of the envelope) and of rhythm (the same for the gaps
 between syllables). 1 is like neutral acting; below FLAT is called flat, which is flatter than almost all acted speech.
-`bench/prosody.py` measures how reliable it is; the results are in docs/metrics/prosody.md.
+`bench/prosody.py` measures how reliable it is; the results are in docs/reference/metrics/prosody.md.
 
 `prosody_fit` is the similarity of the delivery to the reference reply's, from 0 to 1: the mean of five parts, each
 0.5 ** (difference / half). The differences and halves are

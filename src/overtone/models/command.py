@@ -1,6 +1,7 @@
 """Ask your own program: it reads one JSON request per line and writes one JSON reply per line.
 
-The program is started once, without a shell, and kept. A reply is matched to its request by `id`. See docs/models.md.
+The program is started once, without a shell, and kept. A reply is matched to its request by `id`. See
+docs/how-to/models.md.
 """
 
 from __future__ import annotations

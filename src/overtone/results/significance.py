@@ -1,4 +1,4 @@
-"""The rule for calling a difference significant in sentences. `docs/findings/significance.md` explains it.
+"""The rule for calling a difference significant in sentences. `docs/reference/findings/significance.md` explains it.
 
 If a table has p-values, a difference is significant if its p-value is at most 0.05 after Holm's correction over its
 family, and the sentence names p, test and number of tests. If a table has only intervals, the sentence says whether the

@@ -1,7 +1,7 @@
 """The least data that each kind of sentence needs, with the reason.
 
 Tables show every number they have. A sentence draws a conclusion, so below its minimum it says what is missing instead.
-`docs/findings/minimums.md` shows this table.
+`docs/reference/findings/minimums.md` shows this table.
 """
 
 from __future__ import annotations

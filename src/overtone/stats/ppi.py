@@ -18,7 +18,7 @@ How the interval is computed, and why its coverage is right:
   So one labelled cluster is imagined, as far off as the farthest seen, and at least by the smallest step between two
   human scores. With 200 labels that widens an interval by about 2 %, with 20 by about 12 %.
 - Student's quantile has (labelled clusters − 1) degrees of freedom, because labels are the scarce part.
-`bench/coverage.py` measures the coverage; docs/calibration.md shows it.
+`bench/coverage.py` measures the coverage; docs/how-to/calibration.md shows it.
 """
 
 from __future__ import annotations

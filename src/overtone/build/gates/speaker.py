@@ -14,7 +14,7 @@ from overtone.build.gates.facts import ClipRecord, Facts, heard
 from overtone.cues import BY_SLUG
 
 GATE = "same words, same speaker"
-SAME_DB = 3.5  # highest distance of two deliveries of one voice; docs/gates.md has the error rates
+SAME_DB = 3.5  # highest distance of two deliveries of one voice; docs/reference/gates-audio.md has the error rates
 OTHER_DB = 1.0  # lowest distance of a script's voice and its control's
 UNDER_DB = 3.0  # a voice this far above the rest of the clip is in it sample for sample
 DOUBTED = 0.35  # a clip with a lower WER says its own words and is not compared with other scripts

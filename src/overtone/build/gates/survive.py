@@ -1,8 +1,8 @@
 """Words survive: the embedded recogniser must understand a clip well enough, measured by WER as in a run.
 
 The bounds belong to that recogniser (Moonshine tiny), which makes more errors than people do. Cues that make words
-harder for people too have a wider bound. The bounds limit damage and do not promise quality: `docs/gates.md` has the
-measured rates.
+harder for people too have a wider bound. The bounds limit damage and do not promise quality:
+`docs/reference/gates-audio.md` has the measured rates.
 """
 
 from __future__ import annotations

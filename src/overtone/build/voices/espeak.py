@@ -2,8 +2,8 @@
 
 espeak-ng is a GPL-3 program; its licence does not cover its speech. A voice is a language and a variant, and may have a
 size and a pitch: `en-us+m7@1.17^95` is the variant m7 with resonances 17 % higher, at espeak's pitch 95. The speakers
-below were chosen by measurement (docs/voices.md): the recogniser read each variant's plain speech after the vocoder,
-and of the best understood variants the most different ones were taken.
+below were chosen by measurement (docs/how-to/voices.md): the recogniser read each variant's plain speech after the
+vocoder, and of the best understood variants the most different ones were taken.
 """
 
 from __future__ import annotations

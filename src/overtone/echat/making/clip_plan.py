@@ -23,7 +23,7 @@ from overtone.build.voices.espeak import CHOSEN
 from overtone.cues import BY_SLUG
 from overtone.echat.making.compose import Exchange
 
-# Chosen by the embedded recogniser's word error rate on six sentences (docs/build-echat.md has the table).
+# Chosen by the embedded recogniser's word error rate on six sentences: docs/explanation/echat-held-out.md has a table.
 _MEN = ("m1", "m3", "max", "m6", "Michael", "robert", "victor", "m5", "Hugo", "pablo", "m4", "Diogo")
 _WOMEN = (
     *("f1", "f4", "steph", "aunty", "belinda", "f4@1.06", "f1@1.1^60", "steph@1.05", "belinda@1.06"),

@@ -5,7 +5,7 @@
 
 A unit represents which sound is made and for how long; training made it independent of the emotion. Decoding applies
 the emotion's recipe, except for its timing, which is in the units. `scripts/train_units.py` trains the two networks,
-and `docs/speech-tokens.md` has measurements.
+and `docs/explanation/speech-tokens.md` has measurements.
 """
 
 from __future__ import annotations
