@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from msgspec import Struct
-from overtone.display.table import Line, PartTable
 
 from overtone.display.axes import Spot, close, page
 from overtone.display.drawing import Drawing
+from overtone.display.table_data import Line, PartTable
 from overtone.display.value_rows import Block, Panel, Place, Row, rows
 from overtone.findings.figure_source import FigureSource, NothingToDraw
 from overtone.findings.finding import Finding, FindingResult, Inputs, Settings
