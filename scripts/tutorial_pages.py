@@ -65,8 +65,10 @@ def _block(step: Step, folder: Path) -> str:
     elif step.first:
         lines = lines[: step.first]
     cut = f" | head -{step.first}" if step.first else f" | tail -{step.last}" if step.last else ""
-    code = ["$ echo $?", str(done.returncode)] if step.page == "ci" else []
-    return "\n".join(["```console", *_wrapped(f"$ overtone {step.command}{cut}"), *lines, *code, "```"])
+    asked = _wrapped(f"overtone {step.command}{cut}")
+    if step.page == "ci":
+        asked, lines = [*asked, 'echo "exit code $?"'], [*lines, f"exit code {done.returncode}"]
+    return "\n".join(["```sh", *asked, "```", "", "```text", *lines, "```"])
 
 
 def _wrapped(command: str) -> list[str]:
@@ -101,7 +103,7 @@ def pictures(report: Path) -> None:
 
     options = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium") or ""
-    for flag in ("--headless=new", "--no-sandbox", "--hide-scrollbars", "--window-size=1000,1400"):
+    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1000,1400"):
         options.add_argument(flag)
     driver = webdriver.Chrome(options, webdriver.ChromeService(shutil.which("chromedriver")))
     try:
@@ -120,11 +122,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as home:
         folder = Path(home)
         made = blocks(folder)
+        for page in sorted({step.page for step in STEPS}):
+            path = TUTORIAL / f"{page}.md"
+            own = {name: block for (of, name), block in made.items() if of == page}
+            path.write_text(filled(path.read_text(encoding="utf-8"), own), encoding="utf-8")
         pictures(folder / "report.html")
-    for page in sorted({step.page for step in STEPS}):
-        path = TUTORIAL / f"{page}.md"
-        own = {name: block for (of, name), block in made.items() if of == page}
-        path.write_text(filled(path.read_text(encoding="utf-8"), own), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -56,22 +56,25 @@ def _usage(parser: argparse.ArgumentParser) -> str:
 
 
 def _arguments(parser: argparse.ArgumentParser) -> Iterator[str]:
-    formatter = _formatter(parser)
+    """Yield a table of all arguments without a group of their own, then one for each group with a title."""
+    usual = [group for group in parser._action_groups if group.title in ("options", "positional arguments")]
+    if shown := [action for group in usual for action in _shown(group)]:
+        yield _table(parser, shown)
     for group in parser._action_groups:
-        shown = [
-            action
-            for action in group._group_actions
-            if action.help is not argparse.SUPPRESS
-            and not isinstance(action, argparse._HelpAction | argparse._SubParsersAction)
-        ]
-        if not shown:
-            continue
-        if group.title not in ("options", "positional arguments"):
+        if group not in usual and (shown := _shown(group)):
             yield f"**{plain(group.title or '')}**\n"
-        yield table(
-            ["argument", "meaning"],
-            ([code(_invocation(formatter, action)), plain(_help(formatter, action))] for action in shown),
-        )
+            yield _table(parser, shown)
+
+
+def _shown(group: argparse._ArgumentGroup) -> list[argparse.Action]:
+    hidden = argparse._HelpAction | argparse._SubParsersAction
+    return [a for a in group._group_actions if a.help is not argparse.SUPPRESS and not isinstance(a, hidden)]
+
+
+def _table(parser: argparse.ArgumentParser, actions: list[argparse.Action]) -> str:
+    formatter = _formatter(parser)
+    rows = ([code(_invocation(formatter, action)), plain(_help(formatter, action))] for action in actions)
+    return table(["argument", "meaning"], rows)
 
 
 def _invocation(formatter: argparse.HelpFormatter, action: argparse.Action) -> str:
@@ -86,6 +89,8 @@ def _invocation(formatter: argparse.HelpFormatter, action: argparse.Action) -> s
 
 def _help(formatter: argparse.HelpFormatter, action: argparse.Action) -> str:
     text = formatter._expand_help(action) if action.help else ""
+    if action.option_strings and action.required:
+        text += " (required)"
     if action.choices and not isinstance(action.choices, range) and "{" not in (action.metavar or "{"):
         text += f" (one of: {', '.join(map(str, action.choices))})"
     return text
