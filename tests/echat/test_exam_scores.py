@@ -294,15 +294,15 @@ def test_the_tables_are_replaced_and_the_words_around_them_are_kept(scored: Scor
     pages = [tmp_path / path.name for path in result_tables.PAGES]
     for copy, path in zip(pages, result_tables.PAGES, strict=True):
         copy.write_text(path.read_text(encoding="utf-8").replace("\n## ", "\nOur own words.\n\n## ", 1))
-    words = [str(tmp_path / "scores.json"), "--page", str(pages[0]), "--page", str(pages[1])]
+    words = [str(tmp_path / "scores.json"), *(word for page in pages for word in ("--page", str(page)))]
     result_tables.main(words)
     once = [page.read_text() for page in pages]
     result_tables.main(words)
     assert [page.read_text() for page in pages] == once and all("Our own words." in text for text in once)
     own = one(scored, "full", "emotion.uar", "named")
-    assert f"| emotion | seen recipe | 0.50 | {own.value:.2f} ({own.low:.2f} to {own.high:.2f}) |" in once[0]
-    assert "| − think | emotion | 3.5 | +" in once[1] and "| confirmed |" in once[1]
-    line = next(line for line in once[0].splitlines() if line.startswith("| seen recipe | replies |"))
+    assert f"| emotion | seen recipe | 0.50 | {own.value:.2f} ({own.low:.2f} to {own.high:.2f}) |" in once[1]
+    assert "| − think | emotion | 3.5 | +" in once[2] and "| confirmed |" in once[2]
+    line = next(line for line in once[1].splitlines() if line.startswith("| seen recipe | replies |"))
     assert [cell.strip()[:3] for cell in line.split("|")[3:-1]] == ["**+", "**+", "–"]  # no think, deaf, oracle
 
 
