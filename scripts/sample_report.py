@@ -51,7 +51,7 @@ def main() -> None:
                 raise SystemExit(f"overtone {command} ended with exit code {code}")
         compress(Path("clips"))
         overtone(shlex.split(REPORT))
-        page = Path("report.html").read_bytes()
+        page = Path("report.html").read_bytes().replace(f"{Path.cwd()}/".encode(), b"")  # where this was made
     if len(page) > LIMIT:
         raise SystemExit(f"the page has {len(page):,} bytes, more than {LIMIT:,}; use fewer cues")
     PAGE.parent.mkdir(exist_ok=True)

@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ CUES = "happy,sad,angry,surprise,child,fast,slow,cough,laughter,sobbing,rain,thu
 ASK = "run open --data clips --parts core --levels 1 --styles target,alternative"
 CASE = "synthesis/id_2601/target"
 WIDTH = "100"  # columns of the terminal
+ATTEMPTS = 3  # to take a picture
 
 
 class Step(NamedTuple):
@@ -98,6 +100,7 @@ def pictures(report: Path) -> None:
     from urllib.parse import quote
 
     from selenium import webdriver
+    from selenium.common.exceptions import TimeoutException
     from selenium.webdriver.common.by import By
     from selenium.webdriver.support.wait import WebDriverWait
 
@@ -105,17 +108,23 @@ def pictures(report: Path) -> None:
     options.binary_location = shutil.which("chromium") or ""
     for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1000,1400"):
         options.add_argument(flag)
-    driver = webdriver.Chrome(options, webdriver.ChromeService(shutil.which("chromedriver")))
-    try:
-        shots = {"finding": ("", "finding-sensitivity"), "case": (f"#case={quote(CASE, safe='')}", "case")}
-        for name, (anchor, element) in shots.items():
-            driver.get("about:blank")
-            driver.get(report.as_uri() + anchor)
-            found = WebDriverWait(driver, 10).until(lambda page, id=element: page.find_element(By.ID, id))
-            WebDriverWait(driver, 10).until(lambda _, part=found: part.text)
-            found.screenshot(str(IMAGES / f"tutorial-{name}.png"))
-    finally:
-        driver.quit()
+    shots = {"finding": ("", "finding-sensitivity"), "case": (f"#case={quote(CASE, safe='')}", "case")}
+    for name, (anchor, element) in shots.items():
+        for attempt in range(ATTEMPTS):
+            driver = webdriver.Chrome(options, webdriver.ChromeService(shutil.which("chromedriver")))
+            try:
+                driver.get(report.as_uri() + anchor)
+                found = WebDriverWait(driver, 10).until(lambda page, id=element: page.find_element(By.ID, id))
+                WebDriverWait(driver, 10).until(lambda _, part=found: part.text)
+                driver.execute_script("arguments[0].scrollIntoView()", found)
+                time.sleep(1)  # until the page has settled
+                found.screenshot(str(IMAGES / f"tutorial-{name}.png"))
+                break
+            except TimeoutException:  # a busy machine
+                if attempt == ATTEMPTS - 1:
+                    raise
+            finally:
+                driver.quit()
 
 
 def main() -> None:
