@@ -8,8 +8,8 @@ from pathlib import Path
 from overtone import registry
 from overtone.findings.lookup import known_findings
 from overtone.judges import rubric
-from overtone.results.headline import suite_of
 from overtone.scores import ScoreInfo, declared_by, own_metrics
+from overtone.suite import find_suite
 from scripts.docs_site.markdown import code, plain, table
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
@@ -24,7 +24,7 @@ def benchmarks() -> str:
     """Return what each benchmark's file says of itself."""
     rows = []
     for name in sorted(registry.builtins("benchmarks")):
-        suite = suite_of(name)
+        suite = find_suite(name)
         if suite is not None:
             facts = [plain(getattr(suite.facts, field)) for field in FACTS.values()]
             rows.append([f"[{suite.facts.title}]({name}.md)", *facts])

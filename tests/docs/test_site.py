@@ -11,7 +11,7 @@ import pytest
 
 import overtone
 from overtone import registry
-from overtone.results.headline import suite_of
+from overtone.suite import find_suite
 from scripts.docs_site.__main__ import build
 from scripts.docs_site.assemble import CONFIG, assemble, expanded, listed
 from scripts.docs_site.check import problems
@@ -126,4 +126,4 @@ def test_catalogues_list_every_built_in(pages: Path) -> None:
     metrics = (pages / "reference" / "metrics" / "index.md").read_text(encoding="utf-8")
     scores = {score for name in registry.builtins("metrics") for score in registry.find("metrics", name).SCORES}
     assert not [score for score in scores if f"[`{score}`]" not in metrics]
-    assert [name for name in registry.builtins("benchmarks") if suite_of(name) is None] == []
+    assert [name for name in registry.builtins("benchmarks") if find_suite(name) is None] == []
