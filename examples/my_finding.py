@@ -15,8 +15,9 @@ from overtone.findings.finding import Finding, FindingResult, Inputs, Settings
 from overtone.findings.finding_cells import cell, representing
 from overtone.results.load import Answer
 from overtone.results.measures import Estimate, estimate
-from overtone.results.wording import Sentence, plain, shortfall
+from overtone.results.wording import Sentence, shortfall
 from overtone.stats.minimums import RATE
+from overtone.text import plain
 
 ROOM = "findings"
 NAME = "my-finding"  # the file's name: keys begin with it

@@ -54,7 +54,7 @@ def test_an_unlisted_skip_fails_where_skips_are_counted(workers: str) -> None:
 def test_a_file_that_needs_torch_skips_as_one_entry_and_counts(workers: str, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(HIDE)  # which every process imports as it starts
     hidden = {"PYTHONPATH": str(tmp_path)}
-    file = "tests/echat/test_text.py"
+    file = "tests/echat/test_train_text.py"
     done = run(file, "-n", workers, **hidden)
     assert done.returncode == 0 and "1 skipped" in done.stdout and "make .venv-worker/.ready" in done.stdout
     done = run(file, "-n", workers, OVERTONE_STRICT_SKIPS="1", **hidden)

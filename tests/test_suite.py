@@ -260,7 +260,7 @@ def test_a_stored_suite_that_no_overtone_wrote_is_refused(runs: Path, capsys: py
     with db:
         db.execute("UPDATE suite SET body = ?", (body,))
     db.close()
-    with pytest.raises(StoreError, match="holds what no Overtone wrote"):
+    with pytest.raises(StoreError, match="contains data that Overtone did not write"):
         open_run(runs / "first")
     assert main(["verify", str(runs / "first")]) == 1
     assert "an item has no field '__class__'" in capsys.readouterr().out

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from overtone.benchmarks import Selection
-from overtone.benchmarks.empathyeval import BONUS, FINAL, RIGHT, SUITE, load
+from overtone.benchmarks.empathyeval import ACC, BONUS, FINAL, SUITE, load
 from overtone.errors import DataError
 from overtone.results.column_values import Groups, Scored, reduced
 from overtone.results.headline import read_scored, suite_tables
@@ -151,7 +151,7 @@ def test_the_leaderboard_comes_out_to_the_printed_digit(
 
 
 def right(groups: Groups) -> float | None:
-    return reduced(RIGHT, "accuracy", groups)
+    return reduced(ACC, "accuracy", groups)
 
 
 def bonus(groups: Groups) -> float | None:

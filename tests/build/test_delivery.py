@@ -115,7 +115,7 @@ def test_strength_zero_changes_nothing_one_is_as_written_and_more_is_more() -> N
 
 @pytest.mark.parametrize("strength", [-0.1, 1.6, float("nan")])
 def test_a_strength_outside_its_bounds_is_refused(strength: float) -> None:
-    with pytest.raises(UsageError, match="strength must lie between 0"):
+    with pytest.raises(UsageError, match="strength must be between 0"):
         recipe_of("angry", strength=strength)
 
 

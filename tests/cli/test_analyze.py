@@ -120,7 +120,7 @@ def test_stages_are_named_parameters(runs: list[str], capsys: pytest.CaptureFixt
         (["--behind", "nonsense"], "is not the key of a finding"),
         (["--behind", "where=run:2,condition:task/audio,measure:wer_raw"], "does not name one of the runs"),
         (["--behind", "where=run:1,measure:wer_raw"], "condition is missing"),
-        (["--behind", "where=nonsense"], "no number is named"),
+        (["--behind", "where=nonsense"], "no number has the key"),
     ],
 )
 def test_what_is_misspelt_is_refused_with_the_nearest(

@@ -201,7 +201,7 @@ def test_the_share_stands_beside_the_headline_in_terminal_report_tables_and_expo
 ) -> None:
     with JudgeServer(verdict=good) as server:
         assert main(["score", str(run), "--reader", server.spec()]) == 0
-    share = "8 of 24 answers were read by openai:scripted; in 8 it found no choice."
+    share = "8 of 24 answers were read by openai:scripted; it found no choice in 8."
     both = "Accuracy with the reader is 33.3 %, by the rules alone 16.7 %."
     check = "precision 1.00 [0.91 to 1.00], recall 1.00 [0.91 to 1.00] on 66 replies of known meaning"
     told = " ".join(capsys.readouterr().out.split())

@@ -74,7 +74,7 @@ def test_an_empty_headline_says_that_a_judge_is_wanted(tmp_path: Path) -> None:
         made.store.commit()
         print_run(tmp_path / name, out)
     assert f"(overtone score {tmp_path / 'bare'} --judge SPEC)" in out.getvalue()
-    assert out.getvalue().count("to be judged") == 1
+    assert out.getvalue().count("must be judged first") == 1
 
 
 def test_beside_others_findings_are_of_the_runs_whose_levels_share_scripts(run: Path, tmp_path: Path) -> None:
