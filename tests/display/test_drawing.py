@@ -222,8 +222,8 @@ def test_a_disk_that_cannot_take_the_file_leaves_the_old_one(tmp_path: Path, mon
     def full(path: Path, *_: object, **__: object) -> NoReturn:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "open", full)
-    with pytest.raises(StoreError, match="No space left on device"):
+    with monkeypatch.context() as patch, pytest.raises(StoreError, match="No space left on device"):
+        patch.setattr(Path, "open", full)
         figure_files.save(picture(), out)
     assert out.read_text() == "old" and len(list(tmp_path.iterdir())) == 1
 
