@@ -26,7 +26,7 @@ class Ranged(Protocol):
 
 # ── bare numbers ────────────────────────────────────────────────────────────────────────────────────────────────────
 def number(x: float | None, digits: int = 2, *, sign: bool = False) -> str:
-    """Write `−0.31` with that many decimals; with `sign`, a positive number gets a plus."""
+    """Format a number like `−0.31`, with `digits` decimals; with `sign`, a positive number gets a plus."""
     if x is None:
         return NONE
     rounded = round(x, digits)

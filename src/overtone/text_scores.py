@@ -180,7 +180,10 @@ def _texts(texts: Texts, what: str) -> list[str]:
 
 
 def _common(scores: Sequence[Score]) -> tuple[float, int, str, tuple[Score, ...]]:
-    """Return mean, number, signature and scores of the pairs. Raises UsageError if no pair could be scored."""
+    """Return the mean, the number of pairs, the signature and the scores.
+
+    Raises UsageError if no pair could be scored.
+    """
     if all(score.value is None for score in scores):
         raise UsageError(f"{scores[0].metric}: no pair can be scored: {scores[0].reason}")
     return _mean([score.value for score in scores]), len(scores), scores[0].signature, tuple(scores)

@@ -58,7 +58,7 @@ class Vote(Struct, frozen=True):
 
 
 def counted(cast: Sequence[Vote]) -> Votes:
-    """Return votes in the form of the statistics."""
+    """Convert stored votes to the arrays that `stats` computes with."""
     return votes([v.a for v in cast], [v.b for v in cast], [v.winner for v in cast])
 
 

@@ -96,7 +96,7 @@ def runs(flags: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.int64], npt.NDArr
 
 
 def drop_short(flags: npt.NDArray[np.bool_], least: int) -> npt.NDArray[np.bool_]:
-    """Return `flags` without its runs of fewer than `least`."""
+    """Return `flags` with every run of fewer than `least` true values set to false."""
     out = flags.copy()
     for begin, end in zip(*runs(flags), strict=True):
         if end - begin < least:

@@ -141,8 +141,10 @@ def _apart(pool: Sequence[Cue], chosen: Sequence[Cue]) -> list[Cue]:
 def _unarguable(
     draft: _Draft, others: list[Cue], measured: Mapping[str, Measured], rng: np.random.Generator
 ) -> list[Cue]:
-    """Replace the distractors that the clips' measures make arguable. Returns fewer if there are not enough, and none
-    if a right answer is arguable on the other clip."""
+    """Return the distractors, replacing any that one could defend as right, given the clips' measures.
+
+    There are fewer if replacements run out, and none if the right answer to one clip could be defended for another.
+    """
     avoid = {style: arguable(draft.script, style, measured) for style in draft.clips}
     if any(cue.slug in avoid[style] for style in draft.clips for cue in draft.cues if cue != draft.clips[style]):
         return []

@@ -91,7 +91,7 @@ class Script(Struct, frozen=True, forbid_unknown_fields=True):
         return self.manner.get(style, kinds[0])
 
     def sex_in(self, style: str) -> str:
-        """Return the speaker's sex in this style: that of the script's voice, unless the cue is the gender."""
+        """Return the speaker's sex in this style: the one in the cue if that is a gender, otherwise the voice's."""
         cue = self.cue_in(style)
         return cue.slug if cue is not None and cue.category == "gender" else ROLES[self.voice]
 

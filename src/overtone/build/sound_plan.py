@@ -187,9 +187,9 @@ def _dialogue_jobs(dialogue: Dialogue, speakers: Cast, take: int) -> Iterator[Jo
 
 @functools.cache
 def code_hash(folder: Path = Path(__file__).parent) -> str:
-    """Return a hash of all that the audio depends on besides the scripts: this room's code and its engines' versions.
+    """Return a hash of the code and the library versions that, besides the scripts, determine the audio.
 
-    Comments, docstrings and layout do not count, so rewording them does not render a set again.
+    Comments, docstrings and layout do not count, so a set is not rendered again after they change.
     """
     paths = [path for name in _CODE for path in sorted(folder.glob(name))]
     code = "".join(_without_docstrings(path.read_text(encoding="utf-8")) for path in paths)

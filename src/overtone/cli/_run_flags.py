@@ -96,7 +96,7 @@ def add_insecure_flag(parser: argparse.ArgumentParser) -> None:
 def planned_of(args: argparse.Namespace) -> tuple[list[Settings], str]:
     """Return the planned runs, and a note if their run file is not trusted yet.
 
-    Raises UsageError if such a file names plug-ins. Nothing else that it names is loaded or started.
+    Raises UsageError if an untrusted file names plug-ins. Nothing else in such a file is loaded or started.
     """
     from overtone.runs.settings import resolve
 

@@ -112,7 +112,7 @@ def _fits(drawing: Drawing, parts: Sequence[Group], panels: Sequence[Panel]) -> 
 
 
 def _only(made: Sequence[Block], at: int) -> list[Block]:
-    """Return the blocks with only one of their axes."""
+    """Return the blocks reduced to the axis at index `at`, without rows that have no value on it."""
     blocks = []
     for block in made:
         kept = tuple(Row(row.label, (place,), row.ink) for row in block.rows if (place := row.places[at]) is not None)

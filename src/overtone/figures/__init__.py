@@ -19,7 +19,7 @@ Draw = Callable[[FigureSource, float], Drawing]
 
 
 def names() -> dict[str, str]:
-    """Return every figure's name and what it shows: those of findings in their order, then the others."""
+    """Return figure name → description: first the figures of findings, in the findings' order, then the others."""
     lines = {name: _first_line(draw) for name, draw in _of_findings().items()}
     others = registry.listing("figures")
     order: list[str] = []

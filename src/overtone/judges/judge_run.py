@@ -56,7 +56,7 @@ class Bench:
             self.add(whole)
 
     def add(self, ask: Ask) -> None:
-        """Queue an ask, of which the last reply is judged."""
+        """Queue an ask, to have its last reply judged."""
         if not self._workers:
             self._workers = [
                 asyncio.create_task(self._work(sitting, queue))
@@ -203,7 +203,7 @@ def _wordless(judge: Judge, one: Rubric, d: rubric.Dimension, transcript: bool) 
 
 
 def check_suits(one: Rubric) -> None:
-    """Raise UsageError for a rubric that needs more than a run's replies have."""
+    """Raise UsageError for a rubric that cannot judge a run's replies, e.g. because it needs other texts."""
     if not one.tasks:
         raise UsageError(f"the rubric {one.name} cannot judge the replies of a run: it is for --reader")
     lacking = [name for name in one.shows if name not in TEXTS] + [name for name in one.hears if name not in SOUNDS]

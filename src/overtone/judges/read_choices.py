@@ -109,7 +109,7 @@ def _spent(outcome: Outcome) -> Outcome:
 
 
 def _scores(store: Store, rules: str) -> dict[int, Score]:
-    """Return ask → score by the rules alone."""
+    """Return ask → the score that the rules alone gave, without a reader."""
     return {
         ask: score
         for ask, score in store.scores(every=True)

@@ -148,6 +148,6 @@ def _batches(ready: Sequence[tuple[int, bytes]]) -> Iterator[list[tuple[int, byt
 
 
 def _brief(error: OvertoneError) -> str:
-    """Return the first line of an error and, if it ends with a log, its last line."""
+    """Return the first line of an error, and the last line if there are several (the end of a log)."""
     lines = str(error).splitlines()
     return lines[0] if len(lines) == 1 else f"{lines[0]} {lines[-1].strip()}"

@@ -48,7 +48,7 @@ class Embedded:
 
 
 class Whisper:
-    """A Whisper of the Hugging Face library in the measuring environment. It starts with the first sound."""
+    """A Whisper model from Hugging Face, run in the measuring environment. It is started when first needed."""
 
     def __init__(self, model: str) -> None:
         self._model = model

@@ -1,7 +1,7 @@
 """Cosine similarities without rounding errors.
 
-Rounding puts the cosine of equal texts a little above or below 1. Such noise must not leave the scale, fail a
-requirement of 100 % or change a ranking.
+Rounding puts the cosine of equal texts a little above or below 1. Such noise must not push a
+score off the scale, fail a requirement of 100 % or change a ranking.
 """
 
 from __future__ import annotations

@@ -152,7 +152,7 @@ def _conflicts(pairs: Pairs) -> PartTable:
 
 
 def _usual_columns(conditions: Sequence[ConditionSummary]) -> dict[str, str]:
-    """Return the heads, by measure, of the usual measures that are also read on conflicting clips."""
+    """Return measure → column heading, for the usual measures that are also computed on conflicting clips."""
     declared = [(m, i) for s, i in declared_in(conditions).items() for m in i.read_as(s) if m.conflict]
     declared.sort(key=lambda row: row[0].order)
     rate = error_rate_of(conditions)

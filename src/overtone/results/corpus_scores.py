@@ -1,4 +1,4 @@
-"""Scores over many replies that are not the mean of their scores: word error rates, corpus BLEU, distinctness.
+"""Corpus scores, which are not the mean of the replies' own scores: word error rates, corpus BLEU, distinctness.
 
 They are computed from the sufficient statistics in each score's detail; no text is read again. Intervals are clustered
 by script. The effect of a missing reply is unknown, so they have no bounds, except word error rates of transcripts.

@@ -239,7 +239,7 @@ def _once(column: Column, replies: Sequence[Scored]) -> Sequence[Scored]:
 
 
 def _differences(headline: Headline, scored: Sequence[Scored], scales: Scales) -> SuiteTable:
-    """Make the table of differences between conditions: each mean of a headline, over what both conditions have."""
+    """Make the table of differences between conditions in each mean of a headline, over replies that both have."""
     columns = tuple(
         msgspec.structs.replace(c, kind="points" if c.kind == "percent" else c.kind) for c in _means(headline)
     )

@@ -41,7 +41,7 @@ DIMENSIONS = {  # the judged dimensions of EchoMind, as sentences call them; a r
 
 
 def about(name: str) -> ScoreInfo:
-    """Return how a measure is shown, if only its name is known."""
+    """Return the label, scale and other display settings of a measure, given only its name."""
     return _by_name(name)[0]
 
 

@@ -208,8 +208,8 @@ class Measure:
         return estimate(rows, kind=self.kind, good=self.good, bad=self.bad, ends=ends)
 
     def side(self, rows: Sequence[tuple[float | None, str]], kind: Literal["mean", "proportion"] = "mean") -> Estimate:
-        """Estimate one side of a comparison over rows (value, script). Values are missing there on purpose, so there
-        are no bounds."""
+        """Estimate one side of a comparison over rows (value, script). Values are left out on purpose, so there are no
+        bounds for missing ones."""
         known = [value for value, _ in rows if value is not None]
         made = estimate(rows, kind=kind)
         if self.good is not None and self.bad is not None:

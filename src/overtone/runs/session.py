@@ -328,7 +328,7 @@ def _log_to(folder: Path) -> logging.Handler:
 
 
 class _signals:
-    """Handles Ctrl-C during a run: the first waits for requests in flight, the second does not."""
+    """Handles Ctrl-C during a run: the first press waits for requests in flight, the second does not."""
 
     def __init__(self, engine: Engine, wanted: bool) -> None:
         self.engine = engine

@@ -1,4 +1,4 @@
-"""AEQ-Bench: does a reply to a situation and a voice change if either changes? Groups vary context or tone.
+"""AEQ-Bench: does the reply change if the situation or the tone of voice changes? Each group varies one of the two.
 
 Two layouts are read. In the set that `overtone build aeq` makes (`aeq.json`), every field is required. The layout of
 AEQ-Bench's own release is not known: any other JSON or JSON Lines file whose rows have a context and a recording is

@@ -333,7 +333,7 @@ def _control_of(fields: Fields, where: str) -> str:
 
 
 def dimension_of(label: str) -> str:
-    """Return the dimension of the cue that a benchmark calls `label`, even if only its dimension is known, or ""."""
+    """Return the dimension of a benchmark's cue label, or "". An unknown label "sound of …" is in "environment"."""
     cue = find_cue(label)
     if cue is not None:
         return cue.dimension

@@ -159,7 +159,7 @@ def _centres(x: Matrix, labels: Sequence[str], slugs: Sequence[str], fold: NDArr
 
 
 def _sides(x: Matrix, scripts: Sequence[Script], place: dict[str, int], fold: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return values above 0 where a reader takes the script's target rather than its alternative for the target.
+    """Return a score for each script: above 0 if its words point to its target cue rather than to its alternative.
 
     The ridge is fitted to words × cue, so that it can learn which words go with which cue, and not only how often a cue
     is a target.

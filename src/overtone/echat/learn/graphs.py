@@ -46,7 +46,7 @@ def rounded(n: int, least: int) -> int:
 
 # ── recordings ────────────────────────────────────────────────────────────────────────────────────────────────────────
 class Recorder:
-    """Runs a function of a module's weights and of tensors by recorded kernels.
+    """Runs a function of tensors and a module's weights, by replaying kernels that were recorded once.
 
     `run(aliases, *tensors, **given)` returns a tensor, with gradients for the trained weights and for tensors that
     require one. Recordings refer to weights by memory address, so they become invalid when weights move.

@@ -225,7 +225,10 @@ class _Rates:
         self._parts = Parts(selections, cluster.codes([item.group for item in table.items])[0])
 
     def of(self, values: _Values, asked: Sequence[int] | None = None) -> list[Estimate]:
-        """Return the share of ones in each selection. `asked` holds their sizes (default: the whole selections)."""
+        """Return the share of ones in each selection, with bounds for missing values.
+
+        `asked` is how many rows of each selection should have a value (default: all of them).
+        """
         estimates = []
         for rate, size in zip(self._parts.proportions(values), asked or self.sizes, strict=True):
             right = rate.value * rate.rows if rate.rows else 0.0

@@ -12,7 +12,7 @@ SUPPLIES = {"lb1": "run with --levels 1,2"}  # of boards that need no judge
 
 
 def advice(data: Leaderboard) -> list[str]:
-    """Return what to run for each board on which no run ranks."""
+    """Return a hint for each board on which no run is ranked: the command that would rank one."""
     lines = []
     has_runs = any(entrant.run is not None for entrant in data.entrants)
     for board in data.boards if has_runs else ():

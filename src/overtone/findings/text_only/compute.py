@@ -206,7 +206,7 @@ def _model(reading: Reading) -> str:
 
 
 def _pairs(reading: Reading, others: Sequence[Reading]) -> tuple[list[_Paired], list[str]]:
-    """Return every value of an answer with audio beside that with the transcript, and notes."""
+    """Pair each answer's value from audio with its value from the transcript. Return the pairs, and notes."""
     same = [reading, *(other for other in others if _model(reading) and _model(other) == _model(reading))]
     source = next((r for r in same if any(True for _ in _core(r, TEXT))), None)
     if source is None:

@@ -208,7 +208,7 @@ def _conditions(asked: set[str], input: str) -> tuple[str, ...]:
 def _keyed(
     answers: Iterable[Answer], measure: Measure, conditions: tuple[str, ...]
 ) -> dict[tuple[str, int], tuple[Answer, ...]]:
-    """Return the answers by (case, repeat), in the order of the conditions, if all of them were asked."""
+    """Return (case, repeat) → its answers, one per condition, if it was answered in all conditions."""
     by_condition: dict[str, dict[tuple[str, int], Answer]] = {c: {} for c in conditions}
     for answer in answers:
         if answer.condition in by_condition and measure.belongs(answer.item):
