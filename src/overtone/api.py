@@ -184,7 +184,7 @@ def _execute(settings: Settings, progress: bool | None) -> Any:
     from overtone.cli._progress import Display, in_notebook, on_terminal
 
     shown = (on_terminal() or in_notebook()) if progress is None else progress
-    with Display(settings, verbose=False, quiet=not shown) as display:
+    with Display(quiet=not shown) as display:
         return wait(execute(settings, Hooks(display.start, display.update)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import itertools
 import logging
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
     from overtone.judges.read_choices import Readout
     from overtone.runs.limiter import Limiters
 
-PAGE = 256
+PAGE = 256  # replies per batch of a metric that does not set its own `page`
+OnProgress = Callable[[str, int, int], None]  # the name of a metric, reader or judge, its replies done, all its replies
 log = logging.getLogger("overtone")
 _STYLES = ("target", "alternative", "neutral")
 
@@ -40,6 +42,7 @@ def score_run(
     judges: Sequence[Judge] = (),
     reader: Judge | None = None,
     limiters: Limiters | None = None,
+    on_progress: OnProgress | None = None,
     on_judge: Callable[[str, Outcome], None] | None = None,
     on_reader: Callable[[str, Readout], None] | None = None,
 ) -> dict[str, int]:
@@ -47,9 +50,11 @@ def score_run(
 
     `metrics` are those computed on request, each as `name` or `name?key=value`. With `again` false, replies that
     already have a value with the metric's current signature are skipped. The reader, which reads the choices that the
-    rules cannot read, and the judges come last; their stored verdicts are reused. `limiters` are the command's.
+    rules cannot read, and the judges come last; their stored verdicts are reused. `limiters` are the command's. `on_progress` is called when a metric, the reader or
+    the judges begin, and after each batch of a metric; for a reader and judges the number of replies is 0, unknown.
     """
     given: dict[str, int] = {}
+    progress = on_progress or _say_nothing
     with Store.read(folder) as store:  # raises if the folder is not a run, instead of creating one
         benchmark = store.meta().get("benchmark", "")
     chosen, declared = load_metrics(metrics, benchmark), known_scores(benchmark)
@@ -58,9 +63,11 @@ def score_run(
         siblings = _siblings(store)
         store.declare(declared)
         store.keep_suite(benchmark)
+        totals = _totals(store, chosen) if on_progress else {}
         for name, metric in chosen.items():
+            tell = functools.partial(_tell, progress, name, totals.get(name, 0))
             try:
-                given[name] = _score_with(store, metric, again, siblings, declared, named=name in by_name)
+                given[name] = _score_with(store, metric, again, siblings, declared, tell, named=name in by_name)
             except OvertoneError:
                 raise
             except Exception as error:  # noqa: BLE001 - a plug-in may raise anything in applies() and survey()
@@ -70,6 +77,7 @@ def score_run(
             from overtone.judges.read_choices import read_run
             from overtone.metrics.choice import SIGNATURE
 
+            progress(f"reader {reader.label}", 0, 0)
             readout = wait(read_run(store, reader, SIGNATURE, log=log.info, limiters=limiters))
             given[f"reader {reader.label}"] = readout.read
             if on_reader:
@@ -82,6 +90,7 @@ def score_run(
         if judges:
             from overtone.judges.judge_run import judge_run
 
+            progress(f"judge {', '.join(judge.label for judge in judges)}", 0, 0)
             for label, outcome in wait(judge_run(store, judges, log=log.info, limiters=limiters)).items():
                 given[f"judge {label}"] = outcome.answered
                 if on_judge:
@@ -164,6 +173,28 @@ def _loaded(module: ModuleType, spec: Spec) -> Metric:
     return metric
 
 
+def _say_nothing(name: str, done: int, total: int) -> None:
+    """Stand in for a caller that wants no progress."""
+
+
+def _tell(progress: OnProgress, name: str, total: int, done: int) -> None:
+    if total:
+        progress(name, done, total)
+
+
+def _totals(store: Store, metrics: Mapping[str, Metric]) -> dict[str, int]:
+    """Return how many replies each metric applies to. A metric that raises here has none; scoring reports it."""
+    totals = dict.fromkeys(metrics, 0)
+    asking = dict(metrics)
+    for ask, *_ in store.answered():
+        for name, metric in list(asking.items()):
+            try:
+                totals[name] += bool(metric.applies(ask.item))
+            except Exception:  # noqa: BLE001 - a plug-in may raise anything
+                del asking[name]
+    return totals
+
+
 def _siblings(store: Store) -> dict[str, dict[str, str]]:
     """Map script → style → reference reply, for one-turn conversations."""
     references: dict[str, dict[str, str]] = {}
@@ -201,19 +232,24 @@ def _score_with(
     again: bool,
     siblings: Mapping[str, Mapping[str, str]],
     declared: Declared,
+    tell: Callable[[int], None],
     *,
     named: bool,
 ) -> int:
+    tell(0)
     guarded = Guarded(metric)
     done: set[int] | None = set() if again else None
-    count = 0
+    count = seen = 0
     if isinstance(metric, Surveying):  # a new reply may change the scores of the others
         metric.survey(answered for _, answered in _answered(store, metric, siblings))
         done = set()
     stream = _answered(store, metric, siblings)
-    while page := list(itertools.islice(stream, PAGE if done is not None else 1)):
+    size = getattr(metric, "page", PAGE)
+    while page := list(itertools.islice(stream, size if done is not None else 1)):
+        seen += len(page)
         todo = [(ask, answered) for ask, answered in page if not done or ask.id not in done]
         if not todo:
+            tell(seen)
             continue
         rows = guarded.score([answered for _, answered in todo])
         by_turn: dict[int | None, list[tuple[int, Score]]] = {}
@@ -223,6 +259,7 @@ def _score_with(
         for turn in sorted(by_turn, key=lambda t: (t is None, t)):  # the last turn marks an ask as scored
             store.add_scores(by_turn[turn], turn=turn, named=named)
         store.commit()  # an interrupted slow metric keeps its scores so far
+        tell(seen)
         count += sum(map(len, rows))
         if guarded.stopped:
             _warn(store, f"the metric {guarded.stopped}")

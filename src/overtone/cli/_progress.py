@@ -1,10 +1,15 @@
-"""The live display of a run: one updated line on a terminal or in a notebook, a line every 10 s in a log."""
+"""The live display of a run: one line that is redrawn on a terminal or in a notebook, a line every 10 s in a log.
+
+The line is drawn by a thread of its own, so that it also moves while a slow model or metric works on one reply.
+"""
 
 from __future__ import annotations
 
 import logging
 import sys
+import threading
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from overtone.paths import OneLine, shown
@@ -15,10 +20,9 @@ if TYPE_CHECKING:
     from overtone.benchmarks import Benchmark
     from overtone.models import Model
     from overtone.runs.engine import Progress
-    from overtone.runs.settings import Settings
     from overtone.runs.store import Store
 
-REFRESH = 0.1  # seconds between two drawings on a terminal
+REFRESH = 0.2  # seconds between two drawings on a terminal
 NOTEBOOK_EVERY = 0.5  # … in a notebook
 PLAIN_EVERY = 10.0  # seconds between two lines in a log
 
@@ -42,42 +46,98 @@ def _notebook_line() -> Any:
     return display({"text/plain": ""}, raw=True, display_id=True)  # type: ignore[no-untyped-call,unused-ignore]
 
 
-class Display:
-    """Shows done, failed, in flight, rate, time left and cost. Use as a context; pass `start` and `update` as hooks."""
+class Line:
+    """One line of text on the standard error stream, drawn again and again until it is stopped.
 
-    def __init__(self, settings: Settings, *, verbose: bool, quiet: bool) -> None:
-        self.settings = settings
-        self.quiet = quiet
-        self.terminal = on_terminal() and not quiet
+    `text` returns the line. With `keep`, the last text stays on the terminal and ends the lines of a log."""
+
+    def __init__(self, text: Callable[[], str], *, keep: bool = False) -> None:
+        self._text = text
+        self._keep = keep
         self._live: Live | None = None
         self._cell: Any = None  # the line in a notebook's output that is rewritten
-        self._began = self._drawn = time.monotonic()
-        self._last: Progress | None = None
-        self._handler: logging.Handler | None = None
-        if verbose:
-            self._handler = logging.StreamHandler(sys.stderr)
-            self._handler.setFormatter(OneLine("%(message)s"))
-        elif not quiet:
-            self._handler = logging.StreamHandler(sys.stderr)
-            self._handler.setFormatter(OneLine("warning: %(message)s"))
-            self._handler.setLevel(logging.WARNING)
-        if self._handler:
-            logging.getLogger("overtone").addHandler(self._handler)
+        self._stopped = threading.Event()
+        if on_terminal():
+            from rich.console import Console
+            from rich.live import Live
+
+            self._live = Live("", console=Console(stderr=True), auto_refresh=False, transient=not keep)
+            self._live.start()
+        elif in_notebook():
+            self._cell = _notebook_line()
+        every = REFRESH if self._live else NOTEBOOK_EVERY if self._cell else PLAIN_EVERY
+        self._thread = threading.Thread(target=self._tick, args=(every,), name="overtone-progress", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the line: draw it a last time, or remove it from the terminal."""
+        self._stopped.set()
+        self._thread.join()
+        if self._keep or self._cell:
+            self._draw()
+        if self._live is not None:
+            self._live.stop()
+
+    def _tick(self, every: float) -> None:
+        while not self._stopped.wait(every):
+            self._draw()
+
+    def _draw(self) -> None:
+        from rich.text import Text
+
+        line = self._text()
+        if self._live is not None:
+            self._live.update(Text(line, overflow="ellipsis", no_wrap=True), refresh=True)
+        elif self._cell is not None:
+            self._cell.update({"text/plain": line}, raw=True)
+        else:
+            print(line, file=sys.stderr, flush=True)
+
+
+class _Messages(logging.Handler):
+    """Prints messages above the line that is being drawn."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        print(self.format(record), file=sys.stderr, flush=True)
+
+
+class Display:
+    """Shows what a command is doing: preparing, asking, scoring, reading the results. Use it as a context.
+
+    `start` and `update` are the hooks of a run, `scoring` is that of `score_run`."""
+
+    def __init__(self, *, verbose: bool = False, quiet: bool = False) -> None:
+        self.quiet = quiet
+        self._line: Line | None = None
+        self._began = time.monotonic()
+        self._progress: Progress | None = None
+        self._scored = ("", 0, 0)  # the metric that scores, its replies done, all its replies
+        self._messages: _Messages | None = None
+        if verbose or not quiet:
+            self._messages = _Messages()
+            self._messages.setFormatter(OneLine("%(message)s" if verbose else "warning: %(message)s"))
+            self._messages.setLevel(logging.NOTSET if verbose else logging.WARNING)
 
     def __enter__(self) -> Display:
+        if self._messages:
+            logging.getLogger("overtone").addHandler(self._messages)
+        self.phase("preparing")
         return self
 
     def __exit__(self, *exc: object) -> None:
-        if self._last is not None and not self.quiet:
-            self._draw(self._last)
-        if self._live is not None:
-            self._live.stop()
-        if self._handler:
-            logging.getLogger("overtone").removeHandler(self._handler)
+        self._end()
+        if self._messages:
+            logging.getLogger("overtone").removeHandler(self._messages)
+
+    def phase(self, name: str) -> None:
+        """Show what is being done and for how long, until the next phase."""
+        self._scored = ("", 0, 0)
+        self._begin(lambda: f"{name} · {_clock(self._seconds())}")
 
     def start(self, store: Store, model: Model, benchmark: Benchmark) -> None:
+        """Print what will be asked, and begin to count the replies."""
+        self._end()
         counts = store.counts(wanted_only=True)
-        self._began = self._drawn = time.monotonic()
         if not self.quiet:
             todo = counts["pending"] + counts["failed"]
             print(
@@ -90,36 +150,52 @@ class Display:
             clips = store.meta().get("clips", OWN_RATE)
             if clips != OWN_RATE:
                 print(f"clips are {clips}", file=sys.stderr, flush=True)
-        if self.terminal:
-            from rich.console import Console
-            from rich.live import Live
-
-            self._live = Live("", console=Console(stderr=True), auto_refresh=False, transient=False)
-            self._live.start()
-        elif not self.quiet and in_notebook():
-            self._cell = _notebook_line()
+        self.phase("asking")
 
     def update(self, progress: Progress) -> None:
-        self._last = progress
-        now = time.monotonic()
-        every = REFRESH if self._live else NOTEBOOK_EVERY if self._cell else PLAIN_EVERY
-        if self.quiet or now - self._drawn < every:
-            return
-        self._drawn = now
-        self._draw(progress)
+        """Take the counts of a run that is being asked."""
+        first = self._progress is None
+        self._progress = progress
+        if first:
+            asked_since = self._began
+            self._begin(self._asked, keep=True)
+            self._began = asked_since
 
-    def _draw(self, progress: Progress) -> None:
-        line = self._line(progress)
-        if self._live is not None:
-            self._live.update(line, refresh=True)
-        elif self._cell is not None:
-            self._cell.update({"text/plain": line}, raw=True)
-        else:
-            print(line, file=sys.stderr, flush=True)
+    def scoring(self, name: str, done: int, total: int) -> None:
+        """Take the counts of one metric. A reader or judge, whose replies are not counted, has a total of 0."""
+        if not self._scored[0]:
+            self._begin(self._scored_line)
+        elif name != self._scored[0]:
+            self._began = time.monotonic()
+        self._scored = (name, done, total)
 
-    def _line(self, p: Progress) -> str:
+    def _begin(self, text: Callable[[], str], *, keep: bool = False) -> None:
+        self._end()
+        self._began = time.monotonic()
+        if not self.quiet:
+            self._line = Line(text, keep=keep)
+
+    def _end(self) -> None:
+        line, self._line = self._line, None
+        if line is not None:
+            line.stop()
+
+    def _seconds(self) -> float:
+        return max(1e-6, time.monotonic() - self._began)
+
+    def _scored_line(self) -> str:
+        name, done, total = self._scored
+        seconds = self._seconds()
+        if not total:
+            return f"scoring with {shown(name)} · {_clock(seconds)}"
+        left = f"{_clock(seconds * (total - done) / done)} left" if done else _clock(seconds)
+        return f"scoring {shown(name)} {done:,}/{total:,} · {left}"
+
+    def _asked(self) -> str:
+        p = self._progress
+        assert p is not None
         done = p.answered + p.failed
-        seconds = max(1e-6, time.monotonic() - self._began)
+        seconds = self._seconds()
         rate = done / seconds
         left = _clock((p.total - done) / rate) if rate and done < p.total else _clock(seconds)
         parts = [
@@ -137,7 +213,7 @@ class Display:
 def _clock(seconds: float) -> str:
     whole = round(seconds)
     if whole < 60:
-        return f"{seconds:.0f} s"
+        return f"{whole} s"
     return (
         f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
         if whole >= 3600

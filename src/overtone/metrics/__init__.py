@@ -85,7 +85,11 @@ def _read(path: Path, name: str) -> tuple[Samples, int]:
 
 
 class Metric(Protocol):
-    """The interface of every metric. A metric may emit several `Score.metric` names, e.g. `wer` and `wer_raw`."""
+    """The interface of every metric. A metric may emit several `Score.metric` names, e.g. `wer` and `wer_raw`.
+
+    A slow metric may set `page`, the number of replies per call of `score` (256 without it): progress is reported, and
+    scores are stored, after each call.
+    """
 
     name: str
     version: int

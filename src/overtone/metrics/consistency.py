@@ -38,6 +38,7 @@ class Consistency(ReplyMetric):
 
     name = "consistency"
     version = VERSION
+    page = 16
 
     def __init__(self, recogniser: Recogniser) -> None:
         self.recogniser = recogniser

@@ -137,6 +137,7 @@ class EmoAlign(ReplyMetric):
 
     name = "emoalign"
     version = VERSION
+    page = 16
 
     def __init__(self, predictor: Predictor) -> None:
         self.predictor = predictor

@@ -141,20 +141,20 @@ class Prosody(ReplyMetric):
 
     name = "prosody"
     version = VERSION
+    page = 16
 
-    def score(self, answered: Sequence[Answered]) -> list[list[Score]]:
-        references: dict[str, Delivery | str] = {}  # by path; a text is the reason why it is missing
-        return [self._scores(a, references) for a in answered]
+    def __init__(self) -> None:
+        self._references: dict[str, Delivery | str] = {}  # by path; a text is the reason why it is missing
 
-    def _scores(self, a: Answered, references: dict[str, Delivery | str]) -> list[Score]:
+    def one(self, a: Answered) -> list[Score]:
         try:
             reply = delivery(*a.sound())
         except OvertoneError as error:
             return [Score(name, SIGNATURE, None, str(error)) for name in ("expressiveness", "prosody_fit")]
         path = a.reference_audio
-        if path not in references:
-            references[path] = _reference(a)
-        return [_expressiveness(reply), _fit(reply, references[path])]
+        if path not in self._references:
+            self._references[path] = _reference(a)
+        return [_expressiveness(reply), _fit(reply, self._references[path])]
 
 
 def _reference(a: Answered) -> Delivery | str:
