@@ -1,4 +1,4 @@
-"""Run a model on a benchmark: ask every item, store and score the replies, print the tables."""
+"""Run a model on a benchmark: ask every item, store and score the replies, print the headline."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     flag = parser.add_argument
     add_run_flags(parser)
     flag("--report", metavar="FILE.html", help="file for one report of all runs, written at the end")
-    flag("-v", "--verbose", action="store_true", help="show each retry and failure")
-    flag("-q", "--quiet", action="store_true", help="print no progress and no tables")
+    flag("-v", "--verbose", action="store_true", help="show each retry and failure, and all tables")
+    flag("-q", "--quiet", action="store_true", help="print no progress and no summary")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -82,34 +82,39 @@ def _one(settings: Settings, limiters: Limiters, *, verbose: bool, quiet: bool) 
 
     from overtone.cli._judges import Judging
     from overtone.cli._progress import Display
+    from overtone.report.run_summary import brief
     from overtone.runs.asker import Policy
     from overtone.runs.session import Hooks, execute
     from overtone.scoring import score_run
 
     judging = Judging(settings.judges, settings.reader)
     judging.check_keys()
-    with Display(settings, verbose=verbose, quiet=quiet) as display:
+    with Display(verbose=verbose, quiet=quiet) as display:
         beside = judging.beside(limiters, Policy(wait=settings.wait, patience=settings.patience))
         hooks = Hooks(display.start, display.update, signals=True, limiters=limiters, beside=beside)
         outcome = asyncio.run(execute(settings, hooks))
-    judges = judging.unstopped if outcome.stopped != "interrupted" else ()
-    score_run(
-        settings.folder,
-        again=False,
-        metrics=settings.metrics,
-        judges=judges,
-        reader=judging.reader if outcome.stopped != "interrupted" else None,
-        limiters=limiters,
-        on_judge=judging.add_outcome,
-        on_reader=judging.add_readout,
-    )
-    if not quiet:
+        judges = judging.unstopped if outcome.stopped != "interrupted" else ()
+        score_run(
+            settings.folder,
+            again=False,
+            metrics=settings.metrics,
+            judges=judges,
+            reader=judging.reader if outcome.stopped != "interrupted" else None,
+            limiters=limiters,
+            on_progress=display.scoring,
+            on_judge=judging.add_outcome,
+            on_reader=judging.add_readout,
+        )
+        display.phase("reading the results")
+        lines = [] if quiet or verbose else brief(settings.folder)
+    if quiet:
+        judging.warn()
+        return _exit_code(outcome) or judging.exit_code
+    if verbose:
         from overtone.report.terminal import print_run
 
         print_run(settings.folder)
-        print("\n".join([*judging.lines(), _closing(settings, outcome)]))
-    else:
-        judging.warn()
+    print("\n".join([*lines, *judging.lines(), _closing(settings, outcome)]))
     return _exit_code(outcome) or judging.exit_code
 
 
@@ -133,4 +138,5 @@ def _closing(settings: Settings, outcome: Outcome) -> str:
     if outcome.warning:
         lines.append(f"warning: {outcome.warning}")
     lines.append(f"next: overtone report {folder}")
+    lines.append(f"      overtone table results {folder}")
     return "\n".join(lines)

@@ -28,6 +28,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     from overtone.cli._judges import Judging
+    from overtone.cli._progress import Display
     from overtone.paths import shown
     from overtone.runs.store import Store
     from overtone.scoring import score_run
@@ -41,14 +42,16 @@ def main(args: argparse.Namespace) -> int:
         judging = Judging([parse_spec(text) for text in args.judge or ()], reader)
         given = {}
         if not args.forget or args.judge or args.metric or args.reader:
-            given = score_run(
-                folder,
-                metrics=args.metric or (),
-                judges=judging.judges,
-                reader=judging.reader,
-                on_judge=judging.add_outcome,
-                on_reader=judging.add_readout,
-            )
+            with Display(quiet=args.quiet) as display:
+                given = score_run(
+                    folder,
+                    metrics=args.metric or (),
+                    judges=judging.judges,
+                    reader=judging.reader,
+                    on_progress=display.scoring,
+                    on_judge=judging.add_outcome,
+                    on_reader=judging.add_readout,
+                )
             with Store.read(folder) as store:
                 judging.no_reply = next(store.answered(), None) is None
         if args.quiet:
