@@ -7,9 +7,10 @@ import errno
 import io
 import os
 import re
+import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from overtone import registry
@@ -19,6 +20,17 @@ from overtone.paths import SHOWN, shown, shown_lines
 from overtone.safety import insecure
 from overtone.spec import suggest
 from overtone.version import __version__
+
+
+TASKS = {  # what a user wants to do → commands
+    "run": ("run", "plan", "score", "demo", "data", "setup"),
+    "judge": ("judge", "measure"),
+    "find out": ("report", "analyze", "table", "figure", "compare", "check", "case"),
+    "build": ("build",),
+    "train": ("train", "evaluate", "serve", "export"),
+    "people": ("arena",),
+    "housekeeping": ("list", "trust", "verify", "migrate", "completion", "help"),
+}
 
 
 class _Formatter(argparse.HelpFormatter):
@@ -57,8 +69,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         _make_streams_usable()
     commands = registry.builtins("cli")
     try:
-        if not words or words[0] in ("-h", "--help", "help"):
-            print(_help(commands))
+        if not words or words[0] in ("-h", "--help"):
+            print(command_list(commands))
             return EXIT_OK if words else EXIT_USAGE
         if words[0] in ("--version", "-V"):
             print(f"overtone {__version__}")
@@ -68,7 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return EXIT_USAGE
         if words[0] not in commands:
             print(f"overtone: unknown command {words[0]!r}{suggest(words[0], commands)}", file=sys.stderr)
-            print(_help(commands), file=sys.stderr)
+            print("'overtone help' lists the commands", file=sys.stderr)
             return EXIT_USAGE
         args = command_parser(words[0]).parse_args(words[1:])
         _plugins.load_named(args)
@@ -132,11 +144,32 @@ def _make_streams_usable() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _help(commands: dict[str, str]) -> str:
+def command_list(commands: Mapping[str, str]) -> str:
+    """Return the help of `overtone`: its commands by task, each with the first sentence of its description."""
     width = max(map(len, commands))
-    rows = "\n".join(f"  {name:<{width}}  {line}" for name, line in commands.items())
-    return (
-        "usage: overtone COMMAND …\n\n"
-        "Measure whether a speech language model hears how something is said and responds to it.\n\n"
-        f"{rows}\n\n'overtone COMMAND --help' shows the flags and examples of a command; --version prints the version."
+    columns = min(shutil.get_terminal_size().columns, 120)
+    named = {name for names in TASKS.values() for name in names}
+    rest = tuple(name for name in commands if name not in named)
+    lines = []
+    for task, names in {**TASKS, "other": rest}.items():
+        present = [name for name in names if name in commands]
+        lines += ["", f"{task}:"] if present else []
+        for name in present:
+            first = re.split(r"(?<=\.) ", commands[name])[0]
+            lines += textwrap.wrap(
+                first, columns, initial_indent=f"  {name:<{width}}  ", subsequent_indent=" " * (width + 4)
+            )
+    return "\n".join(
+        [
+            "usage: overtone COMMAND …",
+            "",
+            "Measure whether a speech language model hears how something is said and responds to it.",
+            *lines,
+            "",
+            "examples:",
+            "  overtone demo --out demo",
+            "  overtone run echomind --data data/echomind --model openai:gpt-4o-audio-preview",
+            "",
+            "'overtone help COMMAND' shows the flags and examples of a command; --version prints the version.",
+        ]
     )

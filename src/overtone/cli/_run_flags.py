@@ -32,7 +32,9 @@ def add_run_flags(parser: argparse.ArgumentParser, *, optional: bool = False) ->
         action="append",
         help="model to ask, as kind:name?key=value, e.g. openai:NAME or cascade; repeatable",
     )
+    flag("--out", metavar="RUN", help="folder of the run (default: runs/BENCHMARK-MODEL)")
     add_score_flags(parser)
+    flag = parser.add_argument_group("what is asked").add_argument
     flag("--levels", metavar="1,2,3", help="levels: 1 understanding, 2 reasoning, 3 conversation (default: all)")
     flag(
         "--prompt",
@@ -53,7 +55,8 @@ def add_run_flags(parser: argparse.ArgumentParser, *, optional: bool = False) ->
     flag("--asr", choices=("target", "all"), help="clips to transcribe (default: target)")
     flag("--repeats", type=int, metavar="N", help="number of repeats per item (default: 1)")
     flag("--limit", type=int, metavar="N", help="ask only N items, spread over levels, tasks and cues")
-    flag("--out", metavar="RUN", help="folder of the run (default: runs/BENCHMARK-MODEL)")
+    flag("--seed", type=int, metavar="N", help="seed sent to the model; repeat r uses N + r")
+    flag = parser.add_argument_group("requests and cost").add_argument
     flag("--max-connections", type=int, metavar="N", help="maximum number of parallel requests (default: 16)")
     flag("--budget-requests", type=int, metavar="N", help="stop after N requests")
     flag("--budget-usd", type=float, metavar="X", help="stop when the replies have cost X US dollars")
@@ -64,7 +67,7 @@ def add_run_flags(parser: argparse.ArgumentParser, *, optional: bool = False) ->
         metavar="SECONDS",
         help="pause for a server that goes away during the run, at most this long (default: 600)",
     )
-    flag("--seed", type=int, metavar="N", help="seed sent to the model; repeat r uses N + r")
+    flag = parser.add_argument_group("safety").add_argument
     flag(
         "--fsync",
         action="store_const",
@@ -80,7 +83,7 @@ def add_run_flags(parser: argparse.ArgumentParser, *, optional: bool = False) ->
 
 def add_score_flags(parser: argparse.ArgumentParser) -> None:
     """Add the flags about scoring that `run` and `score` share."""
-    flag = parser.add_argument
+    flag = parser.add_argument_group("scoring").add_argument
     flag("--metric", metavar="NAME", action="append", help="additional metric, e.g. nisqa or emoalign; repeatable")
     flag("--judge", metavar="SPEC", action="append", help="model that judges the replies, e.g. openai:NAME; repeatable")
     flag("--reader", metavar="SPEC", help="model that reads the multiple-choice answers that the rules cannot read")

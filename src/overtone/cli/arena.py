@@ -29,6 +29,7 @@ EXAMPLES = (
 def add(parser: argparse.ArgumentParser) -> None:
     flag = parser.add_argument
     flag("runs", metavar="RUN", nargs="*", type=Path, help="folder of a run, two or more; none to rank existing votes")
+    flag = parser.add_argument_group("votes").add_argument
     flag(
         "--judge", metavar="SPEC", action="append", default=[],
         help="model that votes, in both orders, e.g. openai:NAME; or recorded:FILE with its votes; repeatable",
@@ -53,6 +54,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         default=0.0,
         help="virtual wins and losses added to each run, to keep ratings finite (default: 0)",
     )
+    flag = parser.add_argument_group("output").add_argument
     flag(
         "--out",
         metavar="DIR",

@@ -20,6 +20,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     flag = parser.add_argument
     flag("run", metavar="RUN", type=Path, help="folder of a run")
     flag("more", nargs="*", help=argparse.SUPPRESS)  # a second run gets an error that names --baseline
+    flag = parser.add_argument_group("requirements").add_argument
     flag(
         "--baseline",
         metavar="RUN",
@@ -51,6 +52,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="condition to check, e.g. enhance/audio; repeatable (default: all)",
     )
     add_source(parser)
+    flag = parser.add_argument_group("output").add_argument
     flag("--markdown", metavar="FILE", type=Path, help="write a short summary to this file")
     flag("--junit", metavar="FILE", type=Path, help="write JUnit XML to this file")
 

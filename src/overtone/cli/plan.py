@@ -25,8 +25,8 @@ EXAMPLES = (
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    flag = parser.add_argument
     add_run_flags(parser, optional=True)
+    flag = parser.add_argument_group("sample size").add_argument
     flag(
         "--detect",
         metavar="X",

@@ -23,8 +23,8 @@ EXAMPLES = (
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    flag = parser.add_argument
     add_run_flags(parser)
+    flag = parser.add_argument_group("output").add_argument
     flag("--report", metavar="FILE.html", help="file for one report of all runs, written at the end")
     flag("-v", "--verbose", action="store_true", help="show each retry and failure, and all tables")
     flag("-q", "--quiet", action="store_true", help="print no progress and no summary")

@@ -18,17 +18,22 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
     flag = parser.add_argument
     flag("checkpoint", metavar="CHECKPOINT", type=Path, help="folder of a checkpoint or of a training run")
+    flag("--name", default="echat", help="name of the model in the API (default: echat)")
+    flag = parser.add_argument_group("network").add_argument
     flag("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, this machine only)")
     flag("--port", metavar="N", type=int, default=8000, help="port; 0 picks a free one (default: 8000)")
     flag("--allow-host", metavar="NAME", action="append", default=[],
                         help="name that clients may use for this server, besides addresses; repeatable")  # fmt: skip
     flag("--token-file", metavar="FILE", type=Path,
                         help="file with the token that clients must send (default: OVERTONE_TOKEN)")  # fmt: skip
+    flag = parser.add_argument_group("how it computes").add_argument
     flag("--device", default="auto", help="device: auto, cpu, cuda or cuda:N (default: auto)")
     flag("--dtype", choices=("float32", "bfloat16", "int8"), default="",
                         help="number type of the language model; int8 is fast on a CPU "
                              "(default: bfloat16 on a GPU, else float32)")  # fmt: skip
-    flag("--name", default="echat", help="name of the model in the API (default: echat)")
+    flag("--batch", metavar="N", type=int, default=8, help="maximum number of requests per batch (default: 8)")
+    flag("--threads", metavar="N", type=int, help="number of CPU threads (default: all)")
+    flag = parser.add_argument_group("replies").add_argument
     flag(
         "--think",
         choices=("label", "natural", "none"),
@@ -46,8 +51,6 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="maximum text tokens per reply, including its thought (default: 220)",
     )
     flag("--max-speech", metavar="S", type=float, help="maximum seconds of a spoken reply (default: 20)")
-    flag("--batch", metavar="N", type=int, default=8, help="maximum number of requests per batch (default: 8)")
-    flag("--threads", metavar="N", type=int, help="number of CPU threads (default: all)")
 
 
 def main(args: argparse.Namespace) -> int:
