@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,6 +39,15 @@ class StoreError(OvertoneError):
 
 class MissingExtra(OvertoneError):
     """An optional package is not installed; the text contains the command that installs it."""
+
+
+def install_line(extra: str, python: str = "") -> str:
+    """Return the command that installs an optional part of this package here: from its clone, if it runs from one."""
+    program = f"{python or sys.executable} -m pip install"
+    root = Path(__file__).resolve().parents[2]
+    if (root / "pyproject.toml").is_file():
+        return f"{program} -e '{root}[{extra}]'"
+    return f"{program} 'overtone[{extra}]'"
 
 
 class ModelFailure(Exception):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from overtone import plugins
 from overtone.errors import UsageError
-from overtone.spec import suggest
+from overtone.spec import kind_hint, suggest
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -105,7 +105,10 @@ def check_name(room: str, name: str) -> str:
     plain = name.replace("_", "-").lower()
     if not any(plain in known for known in (_plugins.get(room, {}), _built_in(room), _entry_points(room))):
         names = listing(room)
-        raise UsageError(f"unknown {ROOMS[room].noun} {name!r}{suggest(plain, names)}; known: {', '.join(names)}")
+        near = suggest(plain, names)
+        if room == "models" and not near:
+            near = kind_hint(name)
+        raise UsageError(f"unknown {ROOMS[room].noun} {name!r}{near}; known: {', '.join(names)}")
     return plain
 
 

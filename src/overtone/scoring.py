@@ -50,8 +50,10 @@ def score_run(
 
     `metrics` are those computed on request, each as `name` or `name?key=value`. With `again` false, replies that
     already have a value with the metric's current signature are skipped. The reader, which reads the choices that the
-    rules cannot read, and the judges come last; their stored verdicts are reused. `limiters` are the command's. `on_progress` is called when a metric, the reader or
-    the judges begin, and after each batch of a metric; for a reader and judges the number of replies is 0, unknown.
+    rules cannot read, and the judges come last; their stored verdicts are reused. `limiters` are the command's.
+
+    `on_progress` is called when a metric, the reader or the judges begin, and after each batch of a metric. For the
+    reader and the judges the number of replies is 0: unknown.
     """
     given: dict[str, int] = {}
     progress = on_progress or _say_nothing

@@ -113,7 +113,10 @@ def parse_spec(text: str) -> Spec:
     if "\0" in text:
         raise UsageError(f"not a SPEC: {_redact(text)!r} contains a NUL character; remove it")
     if not re.fullmatch(r"[a-z][a-z0-9_-]*", kind):
-        raise UsageError(f"not a SPEC: {_redact(text)!r}; write kind:name?key=value, e.g. openai:gpt-4o-audio-preview")
+        raise UsageError(
+            f"not a SPEC: {_redact(text)!r}; write kind:name?key=value, e.g. openai:gpt-4o-audio-preview"
+            f"{kind_hint(head) if ':' not in head else ''}"
+        )
     if _USER_INFO.search(name):
         raise UsageError(f"{_redact(text)!r}: a SPEC must not contain a user name or password; use api_key_env=NAME")
     if re.search(r"\?\w+=", name):
@@ -141,6 +144,15 @@ def parse_spec(text: str) -> Spec:
     return Spec(kind, name, options)
 
 
+def kind_hint(name: str) -> str:
+    """Return how to write the name of a model whose kind is missing: on its vendor's server, or on one's own."""
+    if not re.fullmatch(r"[A-Za-z0-9][\w./-]{0,80}", name):
+        return ""
+    kind = "gemini" if name.lower().startswith("gemini") else "openai"
+    own = "" if re.match("gpt-|gemini|o[1-9]", name.lower()) else "?base_url=http://localhost:8000/v1"
+    return f"; a model needs its kind before its name: {kind}:{name}{own}"
+
+
 def check_url(url: str, where: str) -> None:
     """Raise UsageError for a base URL that is not http(s), or that contains user info or a key."""
     if problem := _url_problem(url):
@@ -153,6 +165,14 @@ def check_url(url: str, where: str) -> None:
             raise UsageError(f"{where}: the URL contains a key; use api_key_env=NAME instead")
 
 
+def _with_scheme(url: str) -> str:
+    """Return what to write for an address without a scheme, such as localhost:8000; "" if it may hold a secret."""
+    if not re.fullmatch(r"[A-Za-z0-9.-]+(:\d+)?(/[A-Za-z0-9._-]+)*/?", url):
+        return ""
+    local = re.match(r"(localhost|\d+\.\d+\.\d+\.\d+|[^.]+)(:|/|$)", url)
+    return f"; write {'http' if local else 'https'}://{url}"
+
+
 def _url_problem(url: str) -> str:
     """Return why a URL is invalid, or "". The text does not quote a possible user name or password."""
     try:
@@ -160,7 +180,7 @@ def _url_problem(url: str) -> str:
     except ValueError:
         return "its address in brackets is not an IPv6 address"
     if parts.scheme not in ("http", "https"):
-        return "it must begin with http:// or https://"
+        return "it must begin with http:// or https://" + _with_scheme(url)
     if not url.isprintable() or " " in url:
         return "it contains a space or a control character"
     if not parts.hostname:

@@ -19,7 +19,7 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Struct
 
-from overtone.errors import DataError, MissingExtra
+from overtone.errors import DataError, MissingExtra, install_line
 from overtone.paths import shown
 from overtone.safety import check_key_route, read_key
 from overtone.spec import check_url
@@ -51,7 +51,7 @@ class Host:
         try:
             import huggingface_hub  # noqa: F401  (a fast import: its parts are loaded when they are used)
         except ModuleNotFoundError:
-            raise MissingExtra("huggingface_hub is not installed; run \"pip install 'overtone[fetch]'\"") from None
+            raise MissingExtra(f"huggingface_hub is not installed; run: {install_line('fetch')}") from None
         self.repo, self.pause, self.revision = repo, pause, revision or self.newest
         self.endpoint = _base_url(self.endpoint_name, self.home)
         self.token = read_key(self.token_name)

@@ -1,7 +1,7 @@
 """Completion scripts for shells, generated from the parsers of all commands and the names of the plug-ins.
 
-One table says what may follow the words before the cursor; the three scripts only look it up in the shell's own language,
-so that completing a word starts no Python.
+One table says what may follow the words before the cursor; the scripts only look it up in the shell's own language, so
+that completing a word starts no Python.
 """
 
 from __future__ import annotations

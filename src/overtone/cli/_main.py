@@ -21,7 +21,6 @@ from overtone.safety import insecure
 from overtone.spec import suggest
 from overtone.version import __version__
 
-
 TASKS = {  # what a user wants to do → commands
     "run": ("run", "plan", "score", "demo", "data", "setup"),
     "judge": ("judge", "measure"),

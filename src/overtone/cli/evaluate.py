@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from overtone.errors import EXIT_OK, MissingExtra, UsageError
+from overtone.errors import EXIT_OK, MissingExtra, UsageError, install_line
 from overtone.paths import shown, user_path
 
 EXAMPLES = (
@@ -77,7 +77,7 @@ def _echat(args: argparse.Namespace) -> int:
     try:
         import torch  # noqa: F401
     except ModuleNotFoundError:
-        raise MissingExtra("torch is not installed; run \"pip install 'overtone[train]'\"") from None
+        raise MissingExtra(f"torch is not installed; run: {install_line('train')}") from None
     from overtone.echat.exam import answer_file
     from overtone.echat.exam.ask_checkpoint import Wanted, evaluate
     from overtone.models.echat import checkpoint_folder

@@ -8,7 +8,7 @@ import signal
 import sys
 from pathlib import Path
 
-from overtone.errors import EXIT_OK, MissingExtra
+from overtone.errors import EXIT_OK, MissingExtra, install_line
 from overtone.paths import shown, user_path
 
 EXAMPLES = ("overtone serve runs/mini", "overtone serve runs/mini --host 0.0.0.0 --token-file token.txt")
@@ -62,7 +62,7 @@ def main(args: argparse.Namespace) -> int:
     try:
         import torch
     except ModuleNotFoundError:
-        raise MissingExtra("torch is not installed; run \"pip install 'overtone[train]'\"") from None
+        raise MissingExtra(f"torch is not installed; run: {install_line('train')}") from None
     from overtone.echat.talk.answer import open_answerer
     from overtone.echat.talk.http_server import serve
     from overtone.echat.talk.reply_settings import reply_settings

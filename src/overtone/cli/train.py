@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from overtone.errors import EXIT_BUDGET, EXIT_OK, MissingExtra, OvertoneError, UsageError
+from overtone.errors import EXIT_BUDGET, EXIT_OK, MissingExtra, OvertoneError, UsageError, install_line
 from overtone.paths import shown, user_path
 
 # Flags of one kind only, by their names in Settings, which has their defaults. A flag that was not given is None.
@@ -93,7 +93,7 @@ def main(args: argparse.Namespace) -> int:
     try:
         import torch
     except ModuleNotFoundError:
-        raise MissingExtra("torch is not installed; run \"pip install 'overtone[train]'\"") from None
+        raise MissingExtra(f"torch is not installed; run: {install_line('train')}") from None
     try:
         done = _echat(args) if args.what == "echat" else _text(args)
     except torch.OutOfMemoryError as error:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from overtone.display.drawing import INKS, Box, Dot, Drawing, Mark, Words, outline_of, svg
-from overtone.errors import MissingExtra, StoreError, UsageError
+from overtone.errors import MissingExtra, StoreError, UsageError, install_line
 from overtone.paths import shown, write_whole
 from overtone.spec import suggest
 from overtone.version import __version__
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 FORMATS = (".svg", ".pdf", ".png")
 DPI = 300
 MOST_PIXELS = 100_000_000
-INSTALL = "pip install 'overtone[figures]'"
 _ABSENT = "▯"  # replaces a character that the font lacks
 
 
@@ -90,7 +89,9 @@ def _matplotlib() -> Any:
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in ("matplotlib", ""):
             raise
-        raise MissingExtra(f"PDF and PNG need matplotlib: {INSTALL}; a .svg file needs nothing") from None
+        raise MissingExtra(
+            f"PDF and PNG need matplotlib; run: {install_line('figures')}. A .svg file needs nothing"
+        ) from None
     return matplotlib
 
 

@@ -22,7 +22,6 @@ is unscored, and so is the fit without reference audio.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy.typing as npt
 from msgspec import Struct

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from overtone.errors import DataError, UsageError
+from overtone.errors import DataError, UsageError, install_line
 from overtone.models.worker import WorkerModel
 from overtone.paths import read_plain, shown, user_path
 from overtone.spec import Spec, suggest
@@ -158,7 +158,7 @@ class EChatModel(WorkerModel):
         return out
 
     def install(self) -> str:
-        return f"{self.find_python()} -m pip install 'overtone[train]'"
+        return install_line("train", str(self.find_python()))
 
     def describe(self) -> dict[str, Any]:
         """Return what identifies its replies: the SHA-256 of the weights, and the settings."""

@@ -223,6 +223,12 @@ class Endpoint:
         text = without_keys(text, self._secret)
         return text if len(text) <= DETAIL_CHARS else text[: DETAIL_CHARS - 1] + "…"
 
+    def _version_hint(self, status: int) -> str:
+        """Return a hint if the server does not know the path, and base_url lacks the version that most servers have."""
+        if status not in (404, 405) or self.url.path != "/chat/completions":
+            return ""
+        return f"; base_url has no path: most servers need base_url={shown(self.url.with_path('/v1'))}"
+
     def refusal(self, status: int, problem: _Problem, wait: float | None = None, where: str = "") -> ModelFailure:
         """Return the failure that an HTTP status means."""
         message = self.redact(problem.message)
@@ -232,7 +238,7 @@ class Endpoint:
         if status in (401, 403) or (ambiguous and _WRONG_KEY.search(message)):
             return ModelFailure("auth", detail, fatal=True)
         if status in (404, 405, 410) or (ambiguous and _WRONG_MODEL.search(message)):
-            return ModelFailure("not_found", detail, fatal=True)
+            return ModelFailure("not_found", detail + self._version_hint(status), fatal=True)
         if ambiguous and _NO_AUDIO.search(message):
             return ModelFailure("rejected", f"{detail} (the server takes no audio for this model)", fatal=True)
         if status == 413:

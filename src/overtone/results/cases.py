@@ -16,7 +16,9 @@ from overtone.results.measures import status
 from overtone.runs.store import Part, Store
 from overtone.schema import Item, Score
 from overtone.scores import CHOICE
+from overtone.spec import suggest
 
+ALIKE = 3  # cases that are named for a mistyped one
 BATCH = 1_000  # asks that are read whole at a time; a case is never divided
 
 
@@ -56,10 +58,20 @@ def case(store: Store, case_id: str) -> CaseView:
         case_id, views = of_item, views_of(read(store, Part(case=of_item)).answers)
     if case_id not in views:
         raise UsageError(
-            f"{store.folder} has no case and no item {case_id!r}; 'overtone case RUN' lists the cases, "
-            "which are named like 'synthesis/id_854/target'"
+            f"{store.folder} has no case and no item {case_id!r}{_alike(store, case_id)}; "
+            "'overtone case RUN' lists the cases, which are named like 'synthesis/id_854/target'"
         )
     return views[case_id]
+
+
+def _alike(store: Store, part: str) -> str:
+    """Return the cases whose names hold these parts, such as 'id_854/target' without its source; "" if none does."""
+    names = [name for name, _ in store.cases()]
+    inner = [name for name in names if f"/{part.strip('/')}/" in f"/{name}/"]
+    if not inner:
+        return suggest(part, names)
+    more = f" and {len(inner) - ALIKE} more" if len(inner) > ALIKE else ""
+    return f"; did you mean {', '.join(map(repr, inner[:ALIKE]))}{more}"
 
 
 def asks_by_case(reading: Reading) -> dict[str, list[int]]:

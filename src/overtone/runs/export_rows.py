@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from overtone import registry
-from overtone.errors import MissingExtra, UsageError
+from overtone.errors import MissingExtra, UsageError, install_line
 from overtone.languages import is_unspaced, language_of
 from overtone.runs.records import Beside
 from overtone.runs.store import ANSWERED, FAILED, Store, StoredReply
@@ -218,7 +218,7 @@ def _parquet(stream: Iterable[dict[str, Any]], metrics: list[str], out: Path) ->
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise MissingExtra("Parquet needs pyarrow: pip install 'overtone[export]'") from None
+        raise MissingExtra(f"Parquet needs pyarrow; run: {install_line('export')}") from None
     types = {f"score_{m}": pyarrow.float64() for m in metrics} | {"latency": pyarrow.float64()}
     flat_stream = (_flat(row, metrics) for row in stream)
     count, writer = 0, None

@@ -15,13 +15,12 @@ from typing import Any
 
 from overtone.echat.net.config import ModelConfig
 from overtone.embedded import present, require
-from overtone.errors import MissingExtra, UsageError
+from overtone.errors import MissingExtra, UsageError, install_line
 from overtone.paths import shown, user_data, user_path, write_whole
 
 log = logging.getLogger(__name__)
 IM_START, IM_END = "<|im_start|>", "<|im_end|>"
 GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
-INSTALL = "pip install 'overtone[train]'"
 
 
 class Tokenizer:
@@ -161,7 +160,9 @@ def gguf_reader(path: Path) -> Any:
     try:
         import gguf
     except ModuleNotFoundError:
-        raise MissingExtra(f"the package 'gguf' is not installed (SmolLM2's weights); run {INSTALL!r}") from None
+        raise MissingExtra(
+            f"the package 'gguf' is not installed (SmolLM2's weights); run: {install_line('train')}"
+        ) from None
     return gguf.GGUFReader(path)
 
 
@@ -169,7 +170,7 @@ def _tokenizers() -> Any:
     try:
         return importlib.import_module("tokenizers")
     except ModuleNotFoundError:
-        raise MissingExtra(f"the package 'tokenizers' is not installed; run {INSTALL!r}") from None
+        raise MissingExtra(f"the package 'tokenizers' is not installed; run: {install_line('train')}") from None
 
 
 def byte_pairs(tokens: list[str], merges: list[str], kinds: list[int]) -> Any:
@@ -190,7 +191,7 @@ def _hugging_face(name: str) -> Any:
     try:
         from transformers import AutoTokenizer
     except ModuleNotFoundError:
-        raise MissingExtra(f"the package 'transformers' is not installed; run {INSTALL!r}") from None
+        raise MissingExtra(f"the package 'transformers' is not installed; run: {install_line('train')}") from None
     try:
         return AutoTokenizer.from_pretrained(name).backend_tokenizer
     except (OSError, ValueError) as error:
