@@ -38,6 +38,16 @@ def words(data: Path, server: OpenAIServer, out: Path, *more: str) -> list[str]:
     return ["run", "echomind", "--data", str(data), "--model", model, "--out", str(out), *more]
 
 
+def test_help_run_is_the_help_of_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["help", "run"]) == 0
+    by_help = capsys.readouterr().out
+    assert main(["run", "--help"]) == 0
+    assert capsys.readouterr().out == by_help
+    assert "what is asked:" in by_help and "requests and cost:" in by_help
+    assert main(["help", "rnu"]) == 2
+    assert "did you mean 'run'" in capsys.readouterr().err
+
+
 def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     shown = capsys.readouterr().out

@@ -21,6 +21,8 @@ from overtone.safety import insecure
 from overtone.spec import suggest
 from overtone.version import __version__
 
+PURPOSE = "Measure whether a speech language model hears how something is said and responds to it."
+MORE = "'overtone help COMMAND' shows the flags and examples of a command; --version prints the version."
 TASKS = {  # what a user wants to do → commands
     "run": ("run", "plan", "score", "demo", "data", "setup"),
     "judge": ("judge", "measure"),
@@ -162,13 +164,13 @@ def command_list(commands: Mapping[str, str]) -> str:
         [
             "usage: overtone COMMAND …",
             "",
-            "Measure whether a speech language model hears how something is said and responds to it.",
+            *textwrap.wrap(PURPOSE, columns),
             *lines,
             "",
             "examples:",
             "  overtone demo --out demo",
             "  overtone run echomind --data data/echomind --model openai:gpt-4o-audio-preview",
             "",
-            "'overtone help COMMAND' shows the flags and examples of a command; --version prints the version.",
+            *textwrap.wrap(MORE, columns),
         ]
     )
