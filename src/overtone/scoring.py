@@ -188,10 +188,10 @@ def _totals(store: Store, metrics: Mapping[str, Metric]) -> dict[str, int]:
     """Return how many replies each metric applies to. A metric that raises here has none; scoring reports it."""
     totals = dict.fromkeys(metrics, 0)
     asking = dict(metrics)
-    for ask, *_ in store.answered():
+    for ask in store.answered():
         for name, metric in list(asking.items()):
             try:
-                totals[name] += bool(metric.applies(ask.item))
+                totals[name] += len(ask.replies) if metric.applies(ask.item) else 0
             except Exception:  # noqa: BLE001 - a plug-in may raise anything
                 del asking[name]
     return totals

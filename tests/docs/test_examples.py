@@ -187,7 +187,7 @@ def test_the_benchmark_has_a_headline_table_and_a_metric_that_is_its_own(
     run, mine = str(tmp_path / "run"), str(EXAMPLES / "my_benchmark.py")
     model = f"{EXAMPLES / 'my_model.py'}:first"
     assert main(["run", mine, "--data", str(clips), "--model", model, "--out", run]) == 0
-    assert re.search(r"Accuracy.*Exact.*WER", capsys.readouterr().out)
+    assert re.search(r"(?s)Accuracy.*Exact.*WER", capsys.readouterr().out)
     with Store.read(Path(run)) as store:
         assert [s.value for s in scores(store, "exact").values()] == [0.0, 0.0, 0.0], "a letter is not the text"
     assert main(["table", "headline", run, "--plugin", mine]) == 0

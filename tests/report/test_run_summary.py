@@ -23,7 +23,9 @@ def test_a_run_that_lost_nothing_says_so(tmp_path: Path) -> None:
     made = Maker(tmp_path / "run")
     made.store.set_meta({"benchmark": "toy", "model": "openai:x"})
     made.answered(item("a", "converse", level=3, category="conversation"), "fine")
-    assert brief(made.done())[-1] == "lost: nothing; every request was answered, read and scored"
+    *_, losses, tables = brief(made.done())
+    assert losses == "lost: nothing; every request was answered, read and scored"
+    assert tables == f"tables: overtone table results {tmp_path / 'run'}"
 
 
 def test_the_names_of_models_cannot_control_the_terminal(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ ROOMS = {  # argument → the room whose names it takes
 
 
 class Place(NamedTuple):
-    """What may follow a command: its flags with their help, its first words, and the values of flags."""
+    """The words that may follow a command: its flags with their help, its first words, and the values of flags."""
 
     flags: dict[str, str]
     words: dict[str, str]

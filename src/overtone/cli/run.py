@@ -138,5 +138,4 @@ def _closing(settings: Settings, outcome: Outcome) -> str:
     if outcome.warning:
         lines.append(f"warning: {outcome.warning}")
     lines.append(f"next: overtone report {folder}")
-    lines.append(f"      overtone table results {folder}")
     return "\n".join(lines)

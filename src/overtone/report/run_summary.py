@@ -14,6 +14,7 @@ from overtone.display.table_data import PartTable
 from overtone.paths import shown
 from overtone.report.headline_tables import first_screen, wants_judge
 from overtone.report.side_tables import bases
+from overtone.results.headline import has_own_tables
 from overtone.results.headline_condition import by_condition, headline, talk_condition
 from overtone.results.load import Reading, open_run
 from overtone.results.measure_names import headline as headline_measures
@@ -43,8 +44,9 @@ def brief(folder: Path) -> list[str]:
     reading = open_run(folder, light=True)
     summary = summarise_reading(reading)
     head = f"{summary.benchmark} · {summary.model} · {summary.answered:,} of {summary.asked:,} answered"
+    table = f"tables: overtone table {'headline' if has_own_tables(reading) else 'results'} {folder}"
     numbers = _number_lines(reading, folder)
-    return [shown(line) for line in (head, *numbers, *_basis(summary), *_losses(summary), *_notes(summary))]
+    return [shown(line) for line in (head, *numbers, *_basis(summary), *_losses(summary), *_notes(summary), table)]
 
 
 def _number_lines(reading: Reading, folder: Path) -> Iterator[str]:
@@ -61,8 +63,7 @@ def _number_lines(reading: Reading, folder: Path) -> Iterator[str]:
         cells = (f"{value_of(e, kind, digits)}{unit}", f"[{ends}]" if ends else "no interval")
         yield f"  {name:<{wide}}  {cells[0]:>8}  {cells[1]:<16}  {e.scored:,} of {e.asked:,}"
     if len(numbers) > NUMBERS:
-        table = "headline" if own else "results"
-        yield f"  {len(numbers) - NUMBERS} more numbers: overtone table {table} {shown(str(folder))}"
+        yield f"  and {count(len(numbers) - NUMBERS, 'more number')} in the tables"
 
 
 def _own_numbers(tables: list[PartTable]) -> Iterator[Number]:
@@ -71,8 +72,8 @@ def _own_numbers(tables: list[PartTable]) -> Iterator[Number]:
         for line in table.lines:
             for head, cell in zip(table.heads, line.cells, strict=True):
                 if cell.estimate is not None and cell.estimate.scored:
-                    name = " · ".join(filter(None, (*line.names, line.condition, head)))
-                    yield Number(name, cell.estimate, cell.kind, cell.digits)
+                    name = " · ".join(filter(None, (head, *line.names, line.condition)))
+                    yield Number(name.replace("\N{NO-BREAK SPACE}", " "), cell.estimate, cell.kind, cell.digits)
 
 
 def _measures(reading: Reading) -> Iterator[Number]:
