@@ -30,7 +30,8 @@ from overtone.metrics._porter import stem
 from overtone.metrics.normalise import units
 from overtone.models import _chat
 from overtone.models.http import problem_of
-from overtone.report.table_formats import escaped, plain
+from overtone.report.latex_tables import escaped
+from overtone.report.table_formats import plain
 from overtone.safety import without_keys, without_secrets
 from overtone.schema import Option, Score
 from overtone.tasks.answers.extract import lenient, strict

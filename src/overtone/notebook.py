@@ -18,7 +18,7 @@ from overtone.display.grid import Words, grid
 from overtone.display.table_data import PartTable
 from overtone.errors import MissingExtra, OvertoneError
 from overtone.paths import inside
-from overtone.report import table_formats
+from overtone.report import latex_tables, table_formats
 from overtone.report.page import run_labels
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Tables(Sequence[PartTable]):
 
     def latex(self) -> str:
         """Return the tables as LaTeX."""
-        return table_formats.latex(self._tables, self._labels)
+        return latex_tables.latex(self._tables, self._labels)
 
     def csv(self) -> str:
         """Return one CSV row for each number, with its interval and its counts."""

@@ -144,6 +144,22 @@ class Headline(Struct, frozen=True):
         _check_fields([self.rows] if self.rows else [])
 
 
+class ModelTable(Struct, frozen=True):
+    """A table with a line for each model, as the benchmark's paper prints it, over levels that share their scripts.
+
+    Its columns are EchoMind's published columns or, with `level`, the categories of that level's questions. With
+    `finding`, each model has a line for each value of what the finding varies: prompt, source of the clips, stated cue.
+    """
+
+    key: str
+    title: str
+    columns: Mapping[str, str]  # published column or category → head; an arrow is added
+    hint: str = ""
+    level: int = 0
+    finding: Literal["", "prompts", "source", "upper"] = ""
+    short: Mapping[str, str] = {}  # head → abbreviation in print, which the caption explains
+
+
 class Published(Struct, frozen=True):
     """Published results: each model's values in the order of `columns` (key → label), None for a dash.
 
@@ -196,6 +212,7 @@ class Suite(Struct, frozen=True):
     facts: Facts
     release: Release | None = None
     headlines: tuple[Headline, ...] = ()
+    models: tuple[ModelTable, ...] = ()  # tables with a line for each model, of levels that share their scripts
     published: tuple[Published, ...] = ()
     rubrics: tuple[str, ...] = ()  # what a judge of its replies is asked where the user names no rubric
     speech: bool = True  # whether a spoken reply is wanted in its conversations; False where it is answered in text

@@ -17,7 +17,8 @@ from overtone.findings.funnel.compute import Funnel
 from overtone.findings.levels.compute import Levels, published_levels
 from overtone.findings.levels.tables import level_tables
 from overtone.findings.lookup import known_findings
-from overtone.report.table_formats import latex, make_console, markdown, to_terminal
+from overtone.report.latex_tables import latex
+from overtone.report.table_formats import make_console, markdown, to_terminal
 from overtone.results.load import Reading, open_run
 from tests.results.small import Maker, item
 

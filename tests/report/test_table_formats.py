@@ -10,7 +10,8 @@ import pytest
 from rich.cells import cell_len
 
 from overtone.display.table_data import Cell, Line, PartTable
-from overtone.report.table_formats import csv_text, escaped, latex, make_console, markdown, to_terminal
+from overtone.report.latex_tables import escaped, latex
+from overtone.report.table_formats import csv_text, make_console, markdown, to_terminal
 from overtone.results.measures import Estimate
 from tests.report.fake_run import CONTROL, HOSTILE
 

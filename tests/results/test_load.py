@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from overtone.report import table_formats
+from overtone.report import latex_tables, table_formats
 from overtone.report.score_tables import result_tables
 from overtone.report.terminal import print_case
 from overtone.results.cases import case
@@ -100,7 +100,7 @@ def test_a_rate_of_characters_is_called_cer_and_the_table_says_so(tmp_path: Path
     (alone,), (mixed,) = result_tables("results", [chinese]), result_tables("results", [both])
     assert alone.heads[:2] == ("CER ↓", "CER, corpus ↓") and mixed.heads[:2] == ("WER/CER ↓", "WER/CER, corpus ↓")
     for table, words in ((alone, "character error rate"), (mixed, "compare language by language")):
-        for form in (table_formats.markdown, table_formats.latex, table_formats.csv_text):
+        for form in (table_formats.markdown, latex_tables.latex, table_formats.csv_text):
             assert words in form([table], ["run"])
     with Store.read(tmp_path / "both") as store:
         out = io.StringIO()

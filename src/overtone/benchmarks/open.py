@@ -18,6 +18,7 @@ from overtone.benchmarks._files import Fields, UniqueIds, language, read_objects
 from overtone.benchmarks.echomind import LAYOUT, EchoMind, digest, dimension_of
 from overtone.benchmarks.echomind import fields as read
 from overtone.benchmarks.echomind.files import Source
+from overtone.benchmarks.echomind.paper_tables import PAPER_TABLES
 from overtone.errors import DataError
 from overtone.paths import inside, read_plain, shown
 from overtone.schema import PARTS, Clip, Item, Turn
@@ -42,6 +43,7 @@ SUITE = Suite(
         licence="scripts CC BY 4.0; clips as their voices allow",
         offline="everything",
     ),
+    models=PAPER_TABLES,
     layout=LAYOUT,
 )
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from overtone.display.table_data import Cell, Line, PartTable, bounds, counted
 from overtone.results.measures import Estimate
-from overtone.text import NONE, interval, value_of
+from overtone.text import NONE, by_kind, interval, value_of
 
 MARKS = str.maketrans("0123456789,", "⁰¹²³⁴⁵⁶⁷⁸⁹˒")
 
@@ -20,6 +20,7 @@ class Words:
     between: str = ""
     below: tuple[str, ...] = ()
     notes: tuple[int, ...] = ()
+    bold: bool = False
 
     @property
     def mark(self) -> str:
@@ -37,6 +38,19 @@ class Words:
         return ", ".join(filter(None, (self.line, *self.below)))
 
 
+@dataclass(frozen=True)
+class Look:
+    """How cells are written. Compact cells are `61.2 ±5.6`, half the width of the interval, with n in the hint. The
+    best value of each column with an arrow can be bold."""
+
+    compact: bool = False
+    bold_best: bool = False
+
+
+FULL = Look()
+IN_BRACKETS = "In brackets the 95 % interval by script."  # in a hint; compact cells have no brackets
+
+
 @dataclass
 class Grid:
     """`left` are the heads of the columns that name a row; each row is its names and its cells."""
@@ -49,28 +63,99 @@ class Grid:
     notes: list[str] = field(default_factory=list)
 
 
-def grid(table: PartTable, labels: Sequence[str] = ()) -> Grid:
+def grid(table: PartTable, labels: Sequence[str] = (), look: Look = FULL) -> Grid:
     """Return a table in words. A number of cases that all cells of a row share is written once, before them."""
-    runs = table.of_runs and len(labels) > 1
+    runs = table.of_runs and (len(labels) > 1 or bool(table.run_head and labels))
     conditions = table.of_conditions
-    left = [*(["run"] if runs else []), *(["condition"] if conditions else []), *table.names]
-    once = _counted_once(table)
+    left = [*([table.run_head or "run"] if runs else []), *(["condition"] if conditions else []), *table.names]
+    once = not look.compact and _counted_once(table)
+    best = _best(table) if look.bold_best else set()
     notes: dict[str, int] = {}
     rows = []
-    for line in table.lines:
+    for at, line in enumerate(table.lines):
         names = [labels[line.run] if line.run is not None and line.run < len(labels) else ""] if runs else []
         names += [line.condition] if conditions else []
-        cells = [_words(cell, notes, with_count=not once) for cell in line.cells]
+        cells = [_compact(cell, notes) if look.compact else _words(cell, notes, not once) for cell in line.cells]
+        cells = [replace(cell, bold=(at, column) in best) for column, cell in enumerate(cells)]
         if once:
             cells.insert(0, Words(next((counted(e) for e in _estimates(line)), "")))
         rows.append(([*names, *line.names], cells))
     heads = [*(["n"] if once else []), *table.heads]
-    return Grid(table.title, table.hint, left, heads, rows, list(notes))
+    hint = table.hint
+    if look.compact:
+        hint = " ".join(filter(None, (hint.replace(f"{IN_BRACKETS} ", ""), *_compact_hint(table))))
+    return Grid(table.title, hint, left, heads, rows, list(notes))
 
 
-def _estimates(line: Line) -> list[Estimate]:
-    """Return the estimates whose numbers of cases are shown."""
-    return [cell.estimate for cell in line.cells if cell.estimate is not None and not cell.text]
+def better_of(head: str) -> str:
+    """Return the better direction of a column by the arrow in its head: "higher", "lower", or "" without one."""
+    return "higher" if "↑" in head else "lower" if "↓" in head else ""
+
+
+def _best(table: PartTable) -> set[tuple[int, int]]:
+    """Return (line, column) of the best values: among runs, under the same condition and names; else among all lines.
+
+    Values that are written alike are equally good.
+    """
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for at, line in enumerate(table.lines):
+        groups.setdefault((line.condition, *line.names) if table.of_runs else (), []).append(at)
+    best: set[tuple[int, int]] = set()
+    for column, head in enumerate(table.heads):
+        better = better_of(head)
+        for lines in groups.values():
+            values = {at: x for at in lines if (x := _shown_value(table.lines[at].cells[column])) is not None}
+            if better and len(values) > 1:
+                top = max(values.values()) if better == "higher" else min(values.values())
+                best |= {(at, column) for at, value in values.items() if value == top}
+    return best
+
+
+def _shown_value(cell: Cell) -> float | None:
+    """Return the number as it is written, rounded; None if the cell has none."""
+    text = cell.text or (value_of(cell.estimate, cell.kind, cell.digits) if cell.estimate is not None else "")
+    try:
+        return float(text.replace("−", "-").replace(",", ""))
+    except ValueError:
+        return None
+
+
+def _compact(cell: Cell, notes: dict[str, int]) -> Words:
+    """Write a cell as `61.2 ±5.6`."""
+    full = _words(cell, notes, False)
+    e = cell.estimate
+    if cell.kind == "text" or cell.text or e is None or e.value is None or e.low is None or e.high is None:
+        return replace(full, below=())
+    return replace(full, between=f"±{by_kind((e.high - e.low) / 2, cell.kind, cell.digits)}", below=())
+
+
+def _compact_hint(table: PartTable) -> Iterator[str]:
+    """Yield what compact cells leave out: what ± means, and the number of cases by column."""
+    yield "± is half the width of the 95 % interval by script."
+    columns: dict[str, list[str]] = {}
+    missing = False
+    for column, head in enumerate(table.heads):
+        counts = [e for line in table.lines for e in _estimates(line, column) if e.asked]
+        missing = missing or any(e.missing for e in counts)
+        if counts:
+            low, high = min(e.scored for e in counts), max(e.scored for e in counts)
+            columns.setdefault(f"{low:,}" if low == high else f"{low:,}–{high:,}", []).append(_bare(table, head))
+    if len(columns) == 1:
+        yield f"n = {next(iter(columns))}."
+    elif columns:
+        yield "n: " + "; ".join(f"{', '.join(heads)} {n}" for n, heads in columns.items()) + "."
+    if missing:
+        yield "Some replies are missing; the full table has their bounds."
+
+
+def _bare(table: PartTable, head: str) -> str:
+    return table.short.get(head, head).replace("\u00a0", " ").rstrip(" ↑↓")
+
+
+def _estimates(line: Line, column: int | None = None) -> list[Estimate]:
+    """Return the estimates whose numbers of cases are shown, of all columns or of one."""
+    cells = line.cells if column is None else line.cells[column : column + 1]
+    return [cell.estimate for cell in cells if cell.estimate is not None and not cell.text]
 
 
 def _counted_once(table: PartTable) -> bool:
@@ -78,7 +163,7 @@ def _counted_once(table: PartTable) -> bool:
     return max(map(len, counts), default=0) == 1 and len(table.heads) > 1
 
 
-def _words(cell: Cell, notes: dict[str, int], *, with_count: bool) -> Words:
+def _words(cell: Cell, notes: dict[str, int], with_count: bool) -> Words:
     e = cell.estimate
     numbers = tuple(sorted({notes.setdefault(note, len(notes) + 1) for note in cell.all_notes}))
     small = tuple(part for part in cell.small.split(" · ") if part)

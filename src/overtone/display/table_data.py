@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from overtone.results.measures import Estimate
 from overtone.text import by_kind, number
@@ -76,6 +77,8 @@ class PartTable(Struct, frozen=True):
     names: tuple[str, ...]  # heads of the columns that name a row
     heads: tuple[str, ...]
     lines: tuple[Line, ...]
+    run_head: str = ""  # the head of the column of runs, which is then written for a single run as well
+    short: Mapping[str, str] = {}  # head → abbreviation in print, which the caption explains
 
     @property
     def of_runs(self) -> bool:
@@ -96,7 +99,7 @@ def without_column(table: PartTable, name: str, keep: Callable[[set[str]], bool]
     lines = tuple(
         Line(line.run, line.condition, line.names[:at] + line.names[at + 1 :], line.cells) for line in table.lines
     )
-    return PartTable(table.key, table.title, table.hint, table.names[:at] + table.names[at + 1 :], table.heads, lines)
+    return replace(table, names=table.names[:at] + table.names[at + 1 :], lines=lines)
 
 
 def without_unmarked_cues(table: PartTable) -> PartTable:

@@ -8,6 +8,7 @@ from overtone.findings.finding import Settings
 from overtone.findings.finding_tables import joined, tables_of
 from overtone.findings.lookup import known_findings
 from overtone.report import findings_text
+from overtone.report.model_tables import model_tables
 from overtone.report.score_tables import RESULTS, result_tables
 from overtone.results.headline_condition import of_source
 from overtone.results.load import Reading
@@ -45,7 +46,10 @@ def named_tables(
     if name in known_findings():
         return _of_finding(name, readings, by, settings, shown)
     own = [of_source(reading, settings.source) for reading in readings[:shown]]
-    if tables := result_tables(name, own):
+    tables = result_tables(name, own)
+    if name == "headline":
+        tables += model_tables(readings[:shown], settings)
+    if tables:
         return tables
     raise UsageError(f"these runs have no data for the table {name}; 'overtone score RUN' shows what they have")
 

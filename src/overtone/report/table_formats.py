@@ -1,4 +1,4 @@
-"""Write tables for a terminal, as Markdown, as LaTeX and as CSV.
+"""Write tables for a terminal, as Markdown and as CSV; `latex_tables` writes LaTeX.
 
 Names of runs, judges and cues are untrusted text: each writer escapes it for its format.
 """
@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
-from overtone.display.grid import Grid, Words, grid
+from overtone.display.grid import FULL, Grid, Look, Words, grid
 from overtone.display.table_data import Cell, PartTable
 from overtone.paths import shown
 from overtone.runs.export_rows import cell as harmless
@@ -48,15 +48,16 @@ def safe(text: str) -> str:
 
 
 def to_terminal(
-    console: Console, tables: Iterable[PartTable], labels: Sequence[str] = (), *, hints: bool = False
+    console: Console, tables: Iterable[PartTable], labels: Sequence[str] = (), *, hints: bool = False, look: Look = FULL
 ) -> None:
     """Print tables as wide as the console: intervals move below their values if they do not fit beside them, and
     columns that still do not fit are printed further down. `hints` explain how to read each table."""
     for table in (t for t in tables if t.lines):
         console.print()
-        _draw(console, grid(table, labels))
-        if hints and table.hint:
-            console.print(safe(table.hint), style="dim")
+        g = grid(table, labels, look)
+        _draw(console, g)
+        if hints and g.hint:
+            console.print(safe(g.hint), style="dim")
 
 
 def _draw(console: Console, g: Grid) -> None:
@@ -88,11 +89,16 @@ def _draw(console: Console, g: Grid) -> None:
             own = names[headings:]
             new = [n for n in range(len(own)) if n == len(own) - 1 or own[: n + 1] != previous[: n + 1]]
             kept = [safe(name) if n in new else "" for n, name in enumerate(own)]
-            table.add_row(*kept, *("\n".join(map(safe, _lines(cells[at], below))) for at in part))
+            table.add_row(*kept, *(_marked_up(cells[at], below) for at in part))
             previous = own
         console.print(table)
     for number, note in enumerate(g.notes, 1):
         console.print(f"{Words('', notes=(number,)).mark} {safe(note)}")
+
+
+def _marked_up(words: Words, below: bool) -> str:
+    text = "\n".join(map(safe, _lines(words, below)))
+    return f"[bold]{text}[/bold]" if words.bold else text
 
 
 def _rich(left: Sequence[tuple[str, int]], numbers: Sequence[tuple[str, int]], *, header: bool) -> RichTable:
@@ -106,7 +112,7 @@ def _rich(left: Sequence[tuple[str, int]], numbers: Sequence[tuple[str, int]], *
 
 def _hoisted(g: Grid) -> tuple[str, Grid]:
     """Move names that are the same in every row to the title; the last name stays."""
-    last = len(g.left) - (0 if g.left[-1:] in (["run"], ["condition"]) else 1)
+    last = len(g.left) - (0 if g.left[-1:] in (["run"], ["condition"], ["Model"]) else 1)
     same = [at for at in range(last) if len({names[at] for names, _ in g.rows}) == 1]
     kept = [at for at in range(len(g.left)) if at not in same]
     title = _heading([g.title, *(g.rows[0][0][at] for at in same)])
@@ -204,14 +210,17 @@ def _wrapped(head: str, width: int) -> str:
 # ── Markdown ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def markdown(tables: Iterable[PartTable], labels: Sequence[str] = (), *, level: int = 2, hints: bool = True) -> str:
+def markdown(
+    tables: Iterable[PartTable], labels: Sequence[str] = (), *, level: int = 2, hints: bool = True, look: Look = FULL
+) -> str:
     """Return tables as Markdown, with headings, hints and footnotes."""
     lines: list[str] = []
     for table in tables:
-        g = grid(table, labels)
+        g = grid(table, labels, look)
         lines += [f"{'#' * level} {plain(g.title)}", ""]
         lines += [plain(g.hint), ""] if hints and g.hint else []
-        lines += [*markdown_rows([*g.left, *g.heads], [[*names, *(c.all for c in cells)] for names, cells in g.rows])]
+        rows = [[*map(plain, names), *map(_markdown_cell, cells)] for names, cells in g.rows]
+        lines += _markdown_lines([*g.left, *g.heads], rows)
         if g.notes:
             lines += ["", *(f"{n}. {plain(note)}" for n, note in enumerate(g.notes, 1))]
         lines.append("")
@@ -220,69 +229,21 @@ def markdown(tables: Iterable[PartTable], labels: Sequence[str] = (), *, level: 
 
 def markdown_rows(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Return the lines of one Markdown table; untrusted text stays text."""
+    return _markdown_lines(heads, [[*map(plain, row)] for row in rows])
+
+
+def _markdown_lines(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     lines = ["| " + " | ".join(map(plain, heads)) + " |", "|" + "---|" * len(heads)]
-    return [*lines, *("| " + " | ".join(map(plain, row)) + " |" for row in rows)]
+    return [*lines, *("| " + " | ".join(row) + " |" for row in rows)]
+
+
+def _markdown_cell(words: Words) -> str:
+    return f"**{plain(words.all)}**" if words.bold else plain(words.all)
 
 
 def plain(text: str) -> str:
     """Return untrusted text for Markdown: on one line, without markup."""
     return re.sub(r"([\\`*_{}\[\]<>|#!~&])", r"\\\1", shown(text.translate(ENDS))) if text else ""
-
-
-# ── LaTeX ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-_LATEX = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
-    "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "|": r"\textbar{}", '"': r"\textquotedbl{}", "`": r"\textasciigrave{}", "*": "{*}", "[": "{[}", "]": "{]}",
-    "↑": r"$\uparrow$", "↓": r"$\downarrow$", "→": r"$\rightarrow$", "▸": r"$\triangleright$", "−": r"$-$",
-    "–": "--", "—": "---", "’": "'", "‘": "`", "“": "``", "”": "''", "…": r"\dots{}", "·": r"$\cdot$", "′": r"$'$",
-    "±": r"$\pm$", "×": r"$\times$", "÷": r"$\div$", "≥": r"$\geq$", "≤": r"$\leq$", "½": r"$\frac{1}{2}$",
-    "α": r"$\alpha$", "κ": r"$\kappa$", "ρ": r"$\rho$", "τ": r"$\tau$", "Δ": r"$\Delta$",
-    "✓": r"$\checkmark$",
-}  # fmt: skip
-_LATEX_CHARACTERS = re.compile("[" + re.escape("".join(_LATEX)) + "]")
-
-
-def latex(tables: Iterable[PartTable], labels: Sequence[str] = ()) -> str:
-    """Return tables as LaTeX for a paper that loads booktabs (and amssymb). The caption explains how to read each."""
-    made = ["% \\usepackage{booktabs,amssymb}\n"]
-    for table in tables:
-        g = grid(table, labels)
-        notes = [rf"\textsuperscript{{{n}}}~{escaped(note)}" for n, note in enumerate(g.notes, 1)]
-        rows = [[*map(escaped, names), *map(_latex_cell, cells)] for names, cells in g.rows]
-        lines = [
-            r"\begin{table}",
-            r"\centering",
-            rf"\caption{{{escaped(_stop(g.title))} {escaped(g.hint)}}}",
-            rf"\label{{tab:{re.sub('[^A-Za-z0-9]+', '-', table.key).strip('-')}}}",
-            rf"\begin{{tabular}}{{{'l' * len(g.left)}{'r' * len(g.heads)}}}",
-            r"\toprule",
-            " & ".join(map(escaped, [*g.left, *g.heads])) + r" \\",
-            r"\midrule",
-            *(" & ".join(row) + r" \\" for row in rows),
-            r"\bottomrule",
-            r"\end{tabular}",
-            *([r"\par\smallskip\footnotesize " + " ".join(notes)] if notes else []),
-            r"\end{table}",
-        ]
-        made.append("\n".join(lines) + "\n")
-    return "\n".join(made)
-
-
-def _latex_cell(words: Words) -> str:
-    small = " ".join(filter(None, (words.between, ", ".join(words.below))))
-    mark = rf"\textsuperscript{{{','.join(map(str, words.notes))}}}" if words.notes else ""
-    return escaped(words.value) + mark + (rf" {{\scriptsize {escaped(small)}}}" if small else "")
-
-
-def _stop(title: str) -> str:
-    return title if title.endswith((".", "?", "!")) else f"{title}."
-
-
-def escaped(text: str) -> str:
-    """Return untrusted text for LaTeX: no character has a special meaning."""
-    return _LATEX_CHARACTERS.sub(lambda match: _LATEX[match[0]], shown(text.translate(ENDS)))
 
 
 # ── CSV ─────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -12,6 +12,7 @@ from overtone.benchmarks import Selection
 from overtone.benchmarks._files import Fields, Sounds, UniqueIds, Warnings, language, read_objects, slugify, text
 from overtone.benchmarks.echomind import fields as read
 from overtone.benchmarks.echomind.files import KINDS, Source, find_sources, read_prompts
+from overtone.benchmarks.echomind.paper_tables import PAPER_TABLES
 from overtone.benchmarks.echomind.script_records import Question, Script, Spoken
 from overtone.cues import find_cue
 from overtone.errors import DataError
@@ -66,6 +67,7 @@ SUITE = Suite(
         offline="loading, asking local models, all scores except those of judges and predictors",
     ),
     release=Release("hlt-cuhksz/EchoMind", "CC BY-NC-SA 4.0: non-commercial, share alike, name the authors"),
+    models=PAPER_TABLES,
     published=(_published(),),
     layout=LAYOUT,
 )

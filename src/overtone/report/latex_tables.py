@@ -1,0 +1,289 @@
+"""Write tables as LaTeX that fits the page of a two-column article, with booktabs.
+
+Widths are estimated in Computer Modern, which is wider than Times. A table that fits one column is a `table`, others
+are a `table*`. If a table is too wide, the writer takes a smaller font, then splits the columns into panels below each
+other; it never scales a table. Names of runs, judges and cues are untrusted text and are escaped.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from overtone.display.grid import FULL, Grid, Look, Words, grid
+from overtone.display.table_data import PartTable
+from overtone.paths import shown
+
+PAGE, COLUMN = 448.0, 217.0  # points: the text and one column of a two-column article on A4
+TALLEST = 470.0  # points of the rows in one float, which leaves room for a caption
+NAMES = 0.34  # the share of the width that names may take before they are broken
+LONGEST_WORD = 12  # characters before a line may end within a word
+
+
+class _Size(NamedTuple):
+    command: str
+    scale: float  # of the widths below, which are in points at 10 pt
+    line: float  # points from line to line
+    gap: float  # points on each side of a column
+
+
+SIZES = tuple(
+    _Size(command, scale, line, gap)
+    for command, scale, line, gaps in (
+        (r"\small", 0.925, 11.0, (6.0, 4.0)),
+        (r"\footnotesize", 0.85, 9.5, (4.0, 3.0)),
+        (r"\scriptsize", 0.80, 8.0, (3.0, 2.0)),
+    )
+    for gap in gaps
+)
+_SCRIPT = 0.80  # the scale of \scriptsize
+
+_WIDTHS = {
+    c: width
+    for width, letters in (
+        (2.8, "ijl!',.:;[]`’‘ "), (3.4, "-f"), (4.0, "I()rst"), (4.5, "cez?"), (5.0, "ag0123456789/^~$*\"_o–“”"),
+        (5.6, "bdhknpquvxySJ"), (6.6, "FLZ{}\\"), (7.3, "BCDEPRTKw"), (7.9, "AGHNOQUVXY&+=<>@±×−"), (8.5, "m#%Δ"),
+        (10.3, "MW|→…—↑↓"),
+    )
+    for c in letters
+}  # fmt: skip
+
+
+def width_of(text: str, scale: float = 1.0) -> float:
+    """Estimate the width of a text in points, on the wide side; unknown characters may be written as U+1F600."""
+    return scale * sum(_WIDTHS.get(c) or (7.5 if c in _TYPESET else 45.0) for c in shown(text.translate(_SPACES)))
+
+
+# ── escaping ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_SPACES = str.maketrans({"\u00a0": " "})
+_LATEX = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
+    "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}",
+    "|": r"\textbar{}", '"': "''", "`": r"\textasciigrave{}", "*": "{*}", "[": "{[}", "]": "{]}",
+    "↑": r"$\uparrow$", "↓": r"$\downarrow$", "→": r"$\rightarrow$", "▸": r"$\triangleright$", "−": r"$-$",
+    "–": "--", "—": "---", "’": "'", "‘": "`", "“": "``", "”": "''", "…": r"\dots{}", "·": r"$\cdot$", "′": r"$'$",
+    "±": r"$\pm$", "×": r"$\times$", "÷": r"$\div$", "≥": r"$\geq$", "≤": r"$\leq$", "½": r"$\frac{1}{2}$",
+    "α": r"$\alpha$", "κ": r"$\kappa$", "ρ": r"$\rho$", "τ": r"$\tau$", "Δ": r"$\Delta$",
+    "✓": r"$\checkmark$", "●": r"$\bullet$", "○": r"$\circ$", "°": r"$^\circ$",
+}  # fmt: skip
+# Letters that pdflatex typesets without further packages or fonts.
+_LETTERS = (
+    "ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝßàáâãäåæçèéêëìíîïñòóôõöøùúûüýÿĀāĂăĆćĈĉĊċČčĎďĒēĔĕĖėĚěĜĝĞğĠġĢģĤĥĨĩĪīĬĭİıĴĵĶķĹĺĻļĽľŁłŃńŅņ"
+    "ŇňŌōŎŏŐőŒœŔŕŖŗŘřŚśŜŝŞşŠšŢţŤťŨũŪūŬŭŮůŰűŴŵŶŷŸŹźŻżŽžȘșȚț¡¿§¶©®£"
+)
+_TYPESET = {*map(chr, range(0x20, 0x7F)), *_LATEX, *_LETTERS}
+CHARACTER = (
+    "\\providecommand{\\overtonechar}[2]{\\ifdefined\\XeTeXversion#1\\else\\ifdefined\\directlua#1\\else#2\\fi\\fi}\n"
+)
+
+
+def escaped(text: str) -> str:
+    """Return untrusted text for LaTeX: no character has a special meaning.
+
+    A character that pdflatex cannot typeset becomes its number, as U+4E2D; XeLaTeX and LuaLaTeX print it as it is.
+    """
+    return "".join(map(_character, shown(text.translate(_SPACES))))
+
+
+def _character(c: str) -> str:
+    if c in _LATEX:
+        return _LATEX[c]
+    return c if c in _TYPESET else f"\\overtonechar{{{c}}}{{U+{ord(c):04X}}}"
+
+
+def breakable(text: str) -> str:
+    """Escape text in which a line may also end within a long word."""
+    words = []
+    for word in shown(text.translate(_SPACES)).split(" "):
+        pieces = [word] if len(word) <= LONGEST_WORD else re.findall(r"[\w]{1,6}[^\w]*|[^\w]{1,6}", word)
+        words.append(r"\allowbreak{}".join(map(escaped, pieces)))
+    return " ".join(words)
+
+
+# ── tables ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def latex(
+    tables: Iterable[PartTable], labels: Sequence[str] = (), *, look: Look = FULL, caption: str = "", label: str = ""
+) -> str:
+    """Return tables as LaTeX for a paper that loads booktabs. The caption explains how to read each.
+
+    `caption` replaces it, as LaTeX; `label` replaces the label. Both make sense for a single table.
+    """
+    made = []
+    for table in tables:
+        g = grid(table, labels, look)
+        own = caption or _caption(table, g)
+        name = label or f"tab:{re.sub('[^A-Za-z0-9]+', '-', table.key).strip('-')}"
+        made += list(_floats(_Layout(table, g), own, name))
+    body = "\n".join(made)
+    packages = "booktabs,amssymb" if r"\checkmark" in body else "booktabs"
+    return f"% \\usepackage{{{packages}}}\n" + (CHARACTER if r"\overtonechar" in body else "") + "\n" + body
+
+
+def _caption(table: PartTable, g: Grid) -> str:
+    title = g.title if g.title.endswith((".", "?", "!")) else f"{g.title}."
+    used = [(table.short[head], head) for head in g.heads if head in table.short]
+    legend = "; ".join(f"{_bare(short)}: {_bare(head)}" for short, head in used)
+    return breakable(" ".join(filter(None, (title, g.hint, f"{legend}." if legend else ""))))
+
+
+def _bare(head: str) -> str:
+    return head.translate(_SPACES).rstrip(" ↑↓")
+
+
+class _Layout:
+    """The size, panels and column widths with which a table fits."""
+
+    def __init__(self, table: PartTable, g: Grid) -> None:
+        self.g = g
+        self.heads = [table.short.get(head, head) for head in g.heads]
+        self.wide, self.size, self.panels = self._fit()
+
+    def _fit(self) -> tuple[bool, _Size, list[list[int]]]:
+        columns = list(range(len(self.heads)))
+        for size in SIZES[:4]:
+            if self._total(columns, size, COLUMN) <= COLUMN:
+                return False, size, [columns]
+        for count in range(1, len(columns) + 1):
+            across = math.ceil(len(columns) / count)
+            panels = [columns[at : at + across] for at in range(0, len(columns), across)]
+            for size in SIZES:
+                if all(self._total(panel, size, PAGE) <= PAGE for panel in panels):
+                    return True, size, panels
+        return True, SIZES[-1], [[column] for column in columns] or [[]]
+
+    def _total(self, columns: Sequence[int], size: _Size, room: float) -> float:
+        widths = [*self.left(size, room), *(self.column(column, size, room) for column in columns)]
+        return sum(widths) + 2 * size.gap * (len(widths) - 1)
+
+    def left(self, size: _Size, room: float) -> list[float]:
+        """Return the widths of the columns of names, together at most their share of the room."""
+        widths = self.natural(size)
+        most = NAMES * room
+        while sum(widths) > most and max(widths) > most / len(widths):
+            second = max([width for width in widths if width < max(widths)], default=0.0)
+            widths[widths.index(max(widths))] = max(second, most - (sum(widths) - max(widths)), most / len(widths))
+        return widths
+
+    def natural(self, size: _Size) -> list[float]:
+        """Return the widths of the columns of names without any limit."""
+        rows = self.g.rows
+        return [
+            max([width_of(head, size.scale), *(width_of(names[at], size.scale) for names, _ in rows)]) + 1
+            for at, head in enumerate(self.g.left)
+        ]
+
+    def cells(self, column: int, size: _Size) -> float:
+        return max((_cell_width(cells[column], size) for _, cells in self.g.rows), default=0.0)
+
+    def column(self, column: int, size: _Size, room: float) -> float:
+        """Return the width of a column: its widest cell or word of its head, at most half the room."""
+        lines = self.head_lines(column, size)
+        return min(max(self.cells(column, size), *(width_of(line, size.scale) for line in lines)) + 1, room / 2)
+
+    def head_lines(self, column: int, size: _Size) -> list[str]:
+        """Return the lines of a head, broken at spaces to be about as wide as its cells."""
+        words = re.sub(r"[ \u00a0](?=[↑↓%·])", "\u00a0", self.heads[column]).split(" ")
+        most = max(self.cells(column, size), *(width_of(word, size.scale) for word in words))
+        lines = [words[0]]
+        for word in words[1:]:
+            longer = f"{lines[-1]} {word}"
+            if width_of(longer, size.scale) <= most:
+                lines[-1] = longer
+            else:
+                lines.append(word)
+        return lines
+
+
+def _cell_width(words: Words, size: _Size) -> float:
+    scale = size.scale * (1.16 if words.bold else 1.0)
+    small = _small(words)
+    marks = sum(3.0 + 4.0 * len(str(note)) for note in words.notes)
+    return width_of(words.value, scale) + marks + (2.5 + width_of(small, _SCRIPT) if small else 0.0)
+
+
+def _small(words: Words) -> str:
+    return " ".join(filter(None, (words.between, ", ".join(words.below))))
+
+
+def _floats(layout: _Layout, caption: str, label: str) -> Iterator[str]:
+    """Yield the floats of one table: its panels, as many in each as the page is tall."""
+    size, rows = layout.size, layout.g.rows
+    tall = max(1, int(TALLEST // (size.line * 1.1)))
+    chunks = [(panel, at) for panel in layout.panels for at in range(0, max(len(rows), 1), tall)]
+    pages: list[list[tuple[list[int], int]]] = [[]]
+    used = 0
+    for panel, at in chunks:
+        need = min(tall, len(rows) - at) + 3
+        if pages[-1] and used + need > tall + 3:
+            pages.append([])
+            used = 0
+        pages[-1].append((panel, at))
+        used += need
+    for number, page in enumerate(pages):
+        tabulars = [_tabular(layout, panel, rows[at : at + tall]) for panel, at in page]
+        shown_cells = [cells[c] for panel, at in page for _, cells in rows[at : at + tall] for c in panel]
+        notes = sorted({note for words in shown_cells for note in words.notes})
+        kind = "table*" if layout.wide else "table"
+        text = f"\\caption{{{caption}}}\n\\label{{{label}}}" if not number else _continued(label)
+        written = [rf"\textsuperscript{{{n}}}~{breakable(layout.g.notes[n - 1])}" for n in notes]
+        below = [r"\par\smallskip\raggedright\footnotesize " + " ".join(written)] if notes else []
+        lines = [
+            rf"\begin{{{kind}}}[t]", r"\centering\sloppy", text,
+            rf"{size.command}\setlength{{\tabcolsep}}{{{size.gap:g}pt}}",
+            "\n\\par\\medskip\n".join(tabulars), *below, rf"\end{{{kind}}}",
+        ]  # fmt: skip
+        yield "\n".join(lines) + "\n"
+
+
+def _continued(label: str) -> str:
+    return rf"\par Table~\ref{{{label}}}, continued.\par\smallskip"
+
+
+def _tabular(layout: _Layout, panel: Sequence[int], rows: Sequence[tuple[list[str], list[Words]]]) -> str:
+    g, size, room = layout.g, layout.size, PAGE if layout.wide else COLUMN
+    left = layout.left(size, room)
+    broken = [width < whole - 0.01 for width, whole in zip(left, layout.natural(size), strict=True)]
+    folded = {column for column in panel if layout.cells(column, size) + 1 > room / 2}
+    form = [f"p{{{width:.1f}pt}}" if fold else "l" for width, fold in zip(left, broken, strict=True)]
+    form += [f"p{{{room / 2:.1f}pt}}" if column in folded else "r" for column in panel]
+    lines = []
+    previous: list[str] = []
+    for names, cells in rows:
+        last = len(names) - 1
+        kept = ["" if n < last and names[: n + 1] == previous[: n + 1] else name for n, name in enumerate(names)]
+        gap = [r"\addlinespace"] if previous and len(names) > 1 and names[0] != previous[0] else []
+        texts = [_name(text, b) for text, b in zip(kept, broken, strict=True)]
+        texts += [_cell(cells[column], column in folded) for column in panel]
+        lines += [*gap, " & ".join(texts) + r" \\"]
+        previous = names
+    heads = [*map(escaped, g.left), *(_head(layout.head_lines(column, size)) for column in panel)]
+    return "\n".join(
+        [
+            rf"\begin{{tabular}}{{@{{}}{''.join(form)}@{{}}}}", r"\toprule", " & ".join(heads) + r" \\", r"\midrule",
+            *lines, r"\bottomrule", r"\end{tabular}",
+        ]
+    )  # fmt: skip
+
+
+def _name(text: str, broken: bool) -> str:
+    return rf"{{\raggedright {breakable(text)}\par}}" if broken and text else escaped(text)
+
+
+def _head(lines: Sequence[str]) -> str:
+    if len(lines) == 1:
+        return escaped(lines[0])
+    return r"\begin{tabular}[b]{@{}r@{}}" + r" \\ ".join(map(escaped, lines)) + r"\end{tabular}"
+
+
+def _cell(words: Words, folded: bool) -> str:
+    small = _small(words)
+    mark = rf"\textsuperscript{{{','.join(map(str, words.notes))}}}" if words.notes else ""
+    write = breakable if folded else escaped
+    value = rf"\textbf{{{write(words.value)}}}" if words.bold else write(words.value)
+    text = value + mark + (rf" {{\scriptsize {write(small)}}}" if small else "")
+    return rf"{{\raggedright {text}\par}}" if folded and text else text
