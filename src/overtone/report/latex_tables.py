@@ -135,6 +135,9 @@ def _bare(head: str) -> str:
     return head.translate(_SPACES).rstrip(" ↑↓")
 
 
+_Row = tuple[list[str], list[Words]]
+
+
 class _Layout:
     """The size, panels and column widths with which a table fits."""
 
@@ -142,6 +145,7 @@ class _Layout:
         self.g = g
         self.heads = [table.short.get(head, head) for head in g.heads]
         self.wide, self.size, self.panels = self._fit()
+        self.room = PAGE if self.wide else COLUMN
 
     def _fit(self) -> tuple[bool, _Size, list[list[int]]]:
         columns = list(range(len(self.heads)))
@@ -212,21 +216,19 @@ def _small(words: Words) -> str:
 
 def _floats(layout: _Layout, caption: str, label: str) -> Iterator[str]:
     """Yield the floats of one table: its panels, as many in each as the page is tall."""
-    size, rows = layout.size, layout.g.rows
-    tall = max(1, int(TALLEST // (size.line * 1.1)))
-    chunks = [(panel, at) for panel in layout.panels for at in range(0, max(len(rows), 1), tall)]
-    pages: list[list[tuple[list[int], int]]] = [[]]
-    used = 0
-    for panel, at in chunks:
-        need = min(tall, len(rows) - at) + 3
-        if pages[-1] and used + need > tall + 3:
-            pages.append([])
-            used = 0
-        pages[-1].append((panel, at))
-        used += need
+    rows = layout.g.rows
+    pages: list[list[tuple[list[int], list[_Row]]]] = [[]]
+    used = 0.0
+    for panel in layout.panels:
+        for chunk, tall in _chunks(layout, panel, rows):
+            if pages[-1] and used + tall > TALLEST:
+                pages.append([])
+                used = 0.0
+            pages[-1].append((panel, chunk))
+            used += tall
     for number, page in enumerate(pages):
-        tabulars = [_tabular(layout, panel, rows[at : at + tall]) for panel, at in page]
-        shown_cells = [cells[c] for panel, at in page for _, cells in rows[at : at + tall] for c in panel]
+        tabulars = [_tabular(layout, panel, chunk) for panel, chunk in page]
+        shown_cells = [cells[c] for panel, chunk in page for _, cells in chunk for c in panel]
         notes = sorted({note for words in shown_cells for note in words.notes})
         kind = "table*" if layout.wide else "table"
         text = f"\\caption{{{caption}}}\n\\label{{{label}}}" if not number else _continued(label)
@@ -234,18 +236,38 @@ def _floats(layout: _Layout, caption: str, label: str) -> Iterator[str]:
         below = [r"\par\smallskip\raggedright\footnotesize " + " ".join(written)] if notes else []
         lines = [
             rf"\begin{{{kind}}}[t]", r"\centering\sloppy", text,
-            rf"{size.command}\setlength{{\tabcolsep}}{{{size.gap:g}pt}}",
+            rf"{layout.size.command}\setlength{{\tabcolsep}}{{{layout.size.gap:g}pt}}",
             "\n\\par\\medskip\n".join(tabulars), *below, rf"\end{{{kind}}}",
         ]  # fmt: skip
         yield "\n".join(lines) + "\n"
+
+
+def _chunks(layout: _Layout, panel: Sequence[int], rows: Sequence[_Row]) -> Iterator[tuple[list[_Row], float]]:
+    """Yield the rows in stretches that fit one page, with their heights. Names that are broken need several lines."""
+    size, room = layout.size, layout.room
+    left = layout.left(size, room)
+    head = size.line * (1 + max((len(layout.head_lines(column, size)) for column in panel), default=1)) + 15
+    chunk: list[_Row] = []
+    tall = head
+    for names, cells in rows:
+        lines = [math.ceil(1.3 * width_of(n, size.scale) / w) if width_of(n, size.scale) > w else 1
+                 for n, w in zip(names, left, strict=True)]  # fmt: skip
+        lines += [math.ceil(2.3 * _cell_width(cells[column], size) / room) for column in panel]
+        need = max([1, *lines]) * size.line + 3
+        if chunk and tall + need > TALLEST:
+            yield chunk, tall
+            chunk, tall = [], head
+        chunk.append((names, cells))
+        tall += need
+    yield chunk, tall
 
 
 def _continued(label: str) -> str:
     return rf"\par Table~\ref{{{label}}}, continued.\par\smallskip"
 
 
-def _tabular(layout: _Layout, panel: Sequence[int], rows: Sequence[tuple[list[str], list[Words]]]) -> str:
-    g, size, room = layout.g, layout.size, PAGE if layout.wide else COLUMN
+def _tabular(layout: _Layout, panel: Sequence[int], rows: Sequence[_Row]) -> str:
+    g, size, room = layout.g, layout.size, layout.room
     left = layout.left(size, room)
     broken = [width < whole - 0.01 for width, whole in zip(left, layout.natural(size), strict=True)]
     folded = {column for column in panel if layout.cells(column, size) + 1 > room / 2}
@@ -259,7 +281,7 @@ def _tabular(layout: _Layout, panel: Sequence[int], rows: Sequence[tuple[list[st
         gap = [r"\addlinespace"] if previous and len(names) > 1 and names[0] != previous[0] else []
         texts = [_name(text, b) for text, b in zip(kept, broken, strict=True)]
         texts += [_cell(cells[column], column in folded) for column in panel]
-        lines += [*gap, " & ".join(texts) + r" \\"]
+        lines += [*gap, " & ".join(texts) + r" \tabularnewline"]  # \raggedright redefines \\
         previous = names
     heads = [*map(escaped, g.left), *(_head(layout.head_lines(column, size)) for column in panel)]
     return "\n".join(
@@ -271,7 +293,7 @@ def _tabular(layout: _Layout, panel: Sequence[int], rows: Sequence[tuple[list[st
 
 
 def _name(text: str, broken: bool) -> str:
-    return rf"{{\raggedright {breakable(text)}\par}}" if broken and text else escaped(text)
+    return rf"\raggedright {breakable(text)}" if broken and text else escaped(text)
 
 
 def _head(lines: Sequence[str]) -> str:
@@ -286,4 +308,4 @@ def _cell(words: Words, folded: bool) -> str:
     write = breakable if folded else escaped
     value = rf"\textbf{{{write(words.value)}}}" if words.bold else write(words.value)
     text = value + mark + (rf" {{\scriptsize {write(small)}}}" if small else "")
-    return rf"{{\raggedright {text}\par}}" if folded and text else text
+    return rf"\raggedright {text}" if folded and text else text

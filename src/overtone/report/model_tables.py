@@ -15,14 +15,14 @@ from overtone.findings.finding import FindingResult, Settings
 from overtone.findings.finding_cells import measure_cell, representing
 from overtone.findings.leaderboard.compute import Leaderboard
 from overtone.findings.prompts.compute import PROMPTS, Prompts
-from overtone.findings.source.compute import Sources, SourceRow
+from overtone.findings.source.compute import SourceRow, Sources
 from overtone.findings.upper.compute import Upper, UpperRow
 from overtone.report.case_links import where
 from overtone.report.reply_tables import ARROWS
 from overtone.results.headline import suite_of
 from overtone.results.headline_condition import of_source
 from overtone.results.load import Reading
-from overtone.results.measures import choice_measure
+from overtone.results.measures import Estimate, choice_measure
 from overtone.results.published import COLUMNS
 from overtone.results.summary import LABELS, summarise_reading
 from overtone.suite import ModelTable
@@ -158,10 +158,10 @@ def _sources(one: ModelTable, runs: _Runs) -> Rows:
         own = [row for row in own if row.basis == _main([r.basis for r in own])]
         for first, second in dict.fromkeys(row.sources for row in own):
             pair: dict[str, SourceRow] = {row.measure: row for row in own if row.sources == (first, second)}
-            lines = (
+            lines: tuple[tuple[str, str, Callable[[SourceRow], Estimate]], ...] = (
                 (first, "first", lambda row: row.first),
                 (second, "second", lambda row: row.second),
-                (f"{first} − {second}", "", lambda row: row.difference),
+                ("difference", "", lambda row: row.difference),
             )
             for name, side, read in lines:
                 cells = {
@@ -177,7 +177,7 @@ def _sources(one: ModelTable, runs: _Runs) -> Rows:
 
 def _upper(one: ModelTable, runs: _Runs) -> Rows:
     rows: Rows = []
-    lines = (
+    lines: tuple[tuple[str, bool, Callable[[UpperRow], Estimate]], ...] = (
         ("not stated", False, lambda row: row.base),
         ("stated", False, lambda row: row.right),
         ("gain", True, lambda row: row.gain),
