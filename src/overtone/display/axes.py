@@ -78,13 +78,16 @@ def page(width: float, title: str, subtitle: str = "", text: str = "") -> tuple[
     for line in wrapped(subtitle, width, SMALL):
         y += 9
         drawing.words(0, y, line, size=SMALL, ink="quiet")
+    drawing.hint, drawing.header, drawing.top = subtitle, len(drawing.marks), y + 8
     return drawing, y + 8
 
 
 def close(drawing: Drawing, bottom: float, notes: Iterable[str] = (), signature: str = "") -> Drawing:
     """Finish a figure: write the notes and the signature below it, and set its height."""
+    drawing.footer, drawing.bottom = len(drawing.marks), bottom
+    drawing.notes = tuple(dict.fromkeys(notes))
     y = bottom + 3
-    for note in dict.fromkeys(notes):
+    for note in drawing.notes:
         for line in wrapped(note, drawing.width, SMALL - 0.5):
             y += 8.5
             drawing.words(0, y, line, size=SMALL - 0.5, ink="quiet")

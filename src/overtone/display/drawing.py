@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from markupsafe import escape
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from overtone.paths import shown
 
@@ -33,7 +34,10 @@ INKS = {
     "s7": "#000000",
 }
 SHAPES = ("circle", "square", "diamond", "triangle", "down", "cross")
-FONT = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
+FONTS = {
+    "sans": "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif",
+    "serif": "Times, 'Times New Roman', 'Liberation Serif', 'DejaVu Serif', serif",
+}
 SIZE = 8.0  # points of plain text
 Point = tuple[float, float]
 
@@ -98,7 +102,11 @@ Mark = Line | Box | Dot | Words
 
 
 class Drawing(Struct):
-    """A figure. `text` describes it for people who cannot see it; `signature` says how its numbers were made."""
+    """A figure. `text` describes it for people who cannot see it; `signature` says how its numbers were made.
+
+    The first `header` marks are its title and hint, which end at `top`; the marks from `footer` on are its notes and
+    signature, which begin at `bottom`.
+    """
 
     width: float
     height: float
@@ -106,6 +114,13 @@ class Drawing(Struct):
     text: str = ""
     signature: str = ""
     marks: list[Mark] = field(default_factory=list)
+    font: Literal["sans", "serif"] = "sans"
+    hint: str = ""
+    notes: tuple[str, ...] = ()
+    header: int = 0
+    top: float = 0.0
+    footer: int | None = None
+    bottom: float | None = None
 
     def line(self, *points: Point, ink: str = "ink", width: float = 0.75, dashed: bool = False) -> None:
         """Add a line."""
@@ -121,6 +136,21 @@ class Drawing(Struct):
     def add(self, *marks: Mark) -> None:
         """Add marks."""
         self.marks.extend(marks)
+
+
+def bare(drawing: Drawing) -> Drawing:
+    """Return a figure without its title, hint, notes and signature: a paper has them in the caption."""
+    up = max(drawing.top - 3, 0.0)
+    marks = [_moved(mark, up) for mark in drawing.marks[drawing.header : drawing.footer]]
+    bottom = drawing.height if drawing.bottom is None else math.ceil(drawing.bottom + 3)
+    kept = {"marks": marks, "height": bottom - up, "header": 0, "top": 0.0, "footer": None, "bottom": None}
+    return replace(drawing, **kept)
+
+
+def _moved(mark: Mark, up: float) -> Mark:
+    if isinstance(mark, Line):
+        return replace(mark, points=tuple((x, y - up) for x, y in mark.points))
+    return replace(mark, y=mark.y - up)
 
 
 class Scale(Struct, frozen=True):
@@ -230,10 +260,11 @@ def wrapped(text: str, room: float, size: float = SIZE, bold: bool = False) -> l
 
 def svg(drawing: Drawing, *, inline: bool = False) -> str:
     """Write a figure as SVG. Inline, it uses the page's colours (`--f-s0` for s0), and its marks link to cases."""
-    w, h = _n(drawing.width), _n(drawing.height)
+    w, h = (f"{x:.4f}".rstrip("0").rstrip(".") for x in (drawing.width, drawing.height))
     size = f'viewBox="0 0 {w} {h}"' + ("" if inline else f' width="{w}pt" height="{h}pt"')
+    font = escape(FONTS[drawing.font])
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" font-family="{escape(FONT)}" class="figure">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" font-family="{font}" class="figure">',
         f"<title>{_escaped(drawing.title)}</title>",
         f"<desc>{_escaped(' '.join(filter(None, (drawing.text, drawing.signature))))}</desc>",
     ]

@@ -1,6 +1,6 @@
 """A figure as a file: SVG by `drawing`, PDF and PNG from the same marks by matplotlib (extra `figures`).
 
-The same figure gives the same bytes: files have no dates, and PDF and PNG always use the font that comes with
+The same figure gives the same bytes: files have no dates, and PDF and PNG always use the fonts that come with
 matplotlib. It is embedded as TrueType, so that text can be searched and publishers accept it.
 """
 
@@ -96,14 +96,14 @@ def _matplotlib() -> Any:
 
 
 class _Fonts:
-    """The two faces of the font that comes with matplotlib, and the characters they have."""
+    """The two faces of a font that comes with matplotlib, and the characters they have."""
 
-    def __init__(self) -> None:
+    def __init__(self, font: str) -> None:
         import matplotlib
         from matplotlib.font_manager import FontProperties, get_font
 
         folder = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
-        files = [folder / name for name in ("DejaVuSans.ttf", "DejaVuSans-Bold.ttf")]
+        files = [folder / f"DejaVu{font.capitalize()}{face}.ttf" for face in ("", "-Bold")]
         self.faces: list[FontProperties] = [FontProperties(fname=str(file)) for file in files]
         self.known = set.intersection(*(set(get_font(str(file)).get_charmap()) for file in files))
 
@@ -116,7 +116,7 @@ def _fill(figure: Figure, drawing: Drawing) -> None:
     axes.set_xlim(0, drawing.width)
     axes.set_ylim(drawing.height, 0)
     axes.set_axis_off()
-    fonts = _Fonts()
+    fonts = _Fonts(drawing.font)
     for order, mark in enumerate(drawing.marks):
         _put(axes, mark, order, fonts)
 

@@ -19,7 +19,7 @@ from overtone.paths import shown
 PAGE, COLUMN = 448.0, 217.0  # points: the text and one column of a two-column article on A4
 TALLEST = 470.0  # points of the rows in one float, which leaves room for a caption
 NAMES = 0.34  # the share of the width that names may take before they are broken
-LONGEST_WORD = 12  # characters before a line may end within a word
+LETTERS = 6  # of a word in a narrow column, before a line may end within it
 
 
 class _Size(NamedTuple):
@@ -94,11 +94,11 @@ def _character(c: str) -> str:
     return c if c in _TYPESET else f"\\overtonechar{{{c}}}{{U+{ord(c):04X}}}"
 
 
-def breakable(text: str) -> str:
-    """Escape text in which a line may also end within a long word."""
+def breakable(text: str, most: int = 16) -> str:
+    """Escape text in which a line may also end within a long word: at its signs, or after `most` letters."""
     words = []
     for word in shown(text.translate(_SPACES)).split(" "):
-        pieces = [word] if len(word) <= LONGEST_WORD else re.findall(r"[\w]{1,6}[^\w]*|[^\w]{1,6}", word)
+        pieces = [word] if len(word) <= most else re.findall(rf"\w{{1,{most}}}\W{{0,3}}|\W{{1,3}}", word)
         words.append(r"\allowbreak{}".join(map(escaped, pieces)))
     return " ".join(words)
 
@@ -154,11 +154,22 @@ class _Layout:
                 return False, size, [columns]
         for count in range(1, len(columns) + 1):
             across = math.ceil(len(columns) / count)
-            panels = [columns[at : at + across] for at in range(0, len(columns), across)]
+            even = [columns[at : at + across] for at in range(0, len(columns), across)]
             for size in SIZES:
-                if all(self._total(panel, size, PAGE) <= PAGE for panel in panels):
-                    return True, size, panels
+                if all(self._total(panel, size, PAGE) <= PAGE for panel in even):
+                    return True, size, even
+            if len(packed := self._packed(columns, SIZES[-1])) <= count:
+                return True, SIZES[-1], packed
         return True, SIZES[-1], [[column] for column in columns] or [[]]
+
+    def _packed(self, columns: Sequence[int], size: _Size) -> list[list[int]]:
+        """Return panels with as many columns each as fit."""
+        panels: list[list[int]] = [[]]
+        for column in columns:
+            if panels[-1] and self._total([*panels[-1], column], size, PAGE) > PAGE:
+                panels.append([])
+            panels[-1].append(column)
+        return panels
 
     def _total(self, columns: Sequence[int], size: _Size, room: float) -> float:
         widths = [*self.left(size, room), *(self.column(column, size, room) for column in columns)]
@@ -231,7 +242,7 @@ def _floats(layout: _Layout, caption: str, label: str) -> Iterator[str]:
         shown_cells = [cells[c] for panel, chunk in page for _, cells in chunk for c in panel]
         notes = sorted({note for words in shown_cells for note in words.notes})
         kind = "table*" if layout.wide else "table"
-        text = f"\\caption{{{caption}}}\n\\label{{{label}}}" if not number else _continued(label)
+        text = f"\\caption{{{caption}}}\n\\label{{{label}}}\n\\par\\smallskip" if not number else _continued(label)
         written = [rf"\textsuperscript{{{n}}}~{breakable(layout.g.notes[n - 1])}" for n in notes]
         below = [r"\par\smallskip\raggedright\footnotesize " + " ".join(written)] if notes else []
         lines = [
@@ -293,7 +304,7 @@ def _tabular(layout: _Layout, panel: Sequence[int], rows: Sequence[_Row]) -> str
 
 
 def _name(text: str, broken: bool) -> str:
-    return rf"\raggedright {breakable(text)}" if broken and text else escaped(text)
+    return rf"\raggedright {breakable(text, LETTERS)}" if broken and text else escaped(text)
 
 
 def _head(lines: Sequence[str]) -> str:
