@@ -42,6 +42,10 @@ NEEDS: dict[str, tuple[Callable[[], bool], str]] = {  # marker → is it here?, 
         lambda: Path("/usr/share/wordnet/data.noun").is_file(),
         "WordNet is not installed; run 'apt install wordnet-base'",
     ),
+    "latex": (
+        lambda: _programs("pdflatex", "kpsewhich"),
+        "pdflatex is not installed; run 'apt install texlive-latex-base texlive-latex-recommended'",
+    ),
     "shared": (
         lambda: (SHARED / "data").is_dir(),
         "the shared data is not here; run 'export OVERTONE_SHARED=FOLDER' with the folder that holds data/",

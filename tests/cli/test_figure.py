@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import struct
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import msgspec
 import pytest
@@ -33,9 +36,43 @@ def test_a_picture_is_written_at_the_width_asked_for(
     out = tmp_path / "new folder" / "x.svg"
     assert main(["figure", "funnel", *runs, "-o", str(out)]) == 0
     assert capsys.readouterr().out.strip() == str(out)
-    assert 'width="481.89pt"' in out.read_text()
-    assert main(["figure", "funnel", *runs, "-o", str(out), "--width", "84"]) == 0
-    assert 'width="238.11pt"' in out.read_text()
+    assert 'width="481.8898pt"' in out.read_text()
+    for width in ("84", "84mm", "8.4cm"):
+        assert main(["figure", "funnel", *runs, "-o", str(out), "--width", width]) == 0
+        assert 'width="238.1102pt"' in out.read_text()
+    assert main(["figure", "funnel", *runs, "-o", str(out), "--width", "4in"]) == 0
+    assert 'width="288pt"' in out.read_text()
+
+
+def test_a_width_is_exact_in_every_format(runs: list[str], tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed; run 'pip install overtone[figures]'")
+    for ending in ("svg", "pdf", "png"):
+        out = tmp_path / f"x.{ending}"
+        assert main(["figure", "funnel", *runs, "-o", str(out), "--width", "84mm", "--bare", "--font", "serif"]) == 0
+    svg = ElementTree.parse(tmp_path / "x.svg").getroot()
+    assert float(svg.attrib["width"].removesuffix("pt")) / 72 * 25.4 == pytest.approx(84, abs=0.001)
+    box = re.search(rb"/MediaBox \[ ?0 0 ([0-9.]+) ([0-9.]+)", (tmp_path / "x.pdf").read_bytes())
+    assert box and float(box[1]) / 72 * 25.4 == pytest.approx(84, abs=0.001)
+    assert float(box[2]) == pytest.approx(float(svg.attrib["height"].removesuffix("pt")), abs=0.001)
+    wide, tall = struct.unpack(">II", (tmp_path / "x.png").read_bytes()[16:24])
+    assert (wide, tall) == pytest.approx((84 / 25.4 * 300, float(box[2]) / 72 * 300), abs=1)
+    assert b"DejaVuSerif" in (tmp_path / "x.pdf").read_bytes()
+    assert svg.attrib["font-family"].endswith(" serif")
+
+
+def test_a_bare_figure_has_its_words_in_the_caption_file(runs: list[str], tmp_path: Path) -> None:
+    whole, bare, caption = tmp_path / "whole.svg", tmp_path / "bare.svg", tmp_path / "caption.tex"
+    assert main(["figure", "levels", *runs, "-o", str(whole)]) == 0
+    assert main(["figure", "levels", *runs, "-o", str(bare), "--bare", "--caption", str(caption)]) == 0
+    drawn = [[e for e in ElementTree.parse(path).getroot() if e.tag.endswith("}text")] for path in (whole, bare)]
+    texts = [[e.text or "" for e in each] for each in drawn]
+    assert texts[1] and len(texts[1]) < len(texts[0])
+    assert not any("levels|v" in text for text in texts[1]) and any("levels" in text for text in texts[0])
+    start = texts[0].index(texts[1][0])
+    assert texts[0][start : start + len(texts[1])] == texts[1]
+    assert float(drawn[1][0].attrib["y"]) < float(drawn[0][start].attrib["y"])
+    lines = caption.read_text().splitlines()
+    assert lines[0].startswith(r"\caption{") and lines[1] == r"\label{fig:levels}" and lines[2].startswith("% levels|v")
 
 
 def test_labels_stages_and_input_are_those_given(runs: list[str], tmp_path: Path) -> None:
@@ -67,6 +104,8 @@ def test_print_formats_are_written(ending: str, runs: list[str], tmp_path: Path)
         (["funnel", "RUN", "RUN", "-o", "x.svg"], "given twice"),
         (["funnel", "RUN", "-o", "x.svg", "--width", "5"], "70 to 1000 mm"),
         (["funnel", "RUN", "-o", "x.svg", "--width", "nan"], "70 to 1000 mm"),
+        (["funnel", "RUN", "-o", "x.svg", "--width", "84px"], "84mm or 3.3in"),
+        (["funnel", "RUN", "-o", "x.svg", "--caption", "x.txt"], "ends in .tex"),
         (["funnel", "RUN", "-o", "x.svg", "--dpi", "300"], "--dpi applies to .png"),
         (["funnel", "RUN", "-o", "x.svg", "--label", "a", "--label", "b"], "2 labels for 1 runs"),
         (["funnel", "RUN", "-o", "x.svg", "--set", "funnel.word=1"], "did you mean 'words'"),

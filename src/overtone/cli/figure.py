@@ -87,7 +87,7 @@ def parse_width(text: str) -> float:
     """Return a width in mm from `84`, `84mm`, `8.4cm` or `3.3in`. Raises UsageError for anything else."""
     match = re.fullmatch(r"([0-9]{1,6}(?:\.[0-9]{1,6})?) ?([a-z]*)", text.strip().lower())
     if match is None or match[2] not in UNITS:
-        raise UsageError(f"--width {text}: give a number with mm, cm or in, e.g. 84mm or 3.3in")
+        raise UsageError(f"--width {text}: give 70 to 1000 mm, as a number with mm, cm or in, e.g. 84mm or 3.3in")
     return float(match[1]) * UNITS[match[2]]
 
 

@@ -99,6 +99,8 @@ def breakable(text: str, most: int = 16) -> str:
     words = []
     for word in shown(text.translate(_SPACES)).split(" "):
         pieces = [word] if len(word) <= most else re.findall(rf"\w{{1,{most}}}\W{{0,3}}|\W{{1,3}}", word)
+        # A character that is written as its number is as wide as a word.
+        pieces = [part for piece in pieces for part in ([piece] if _TYPESET.issuperset(piece) else piece)]
         words.append(r"\allowbreak{}".join(map(escaped, pieces)))
     return " ".join(words)
 
@@ -150,7 +152,8 @@ class _Layout:
     def _fit(self) -> tuple[bool, _Size, list[list[int]]]:
         columns = list(range(len(self.heads)))
         for size in SIZES[:4]:
-            if self._total(columns, size, COLUMN) <= COLUMN:
+            whole = self.left(size, COLUMN) == self.natural(size)
+            if whole and self._total(columns, size, COLUMN) <= COLUMN:
                 return False, size, [columns]
         for count in range(1, len(columns) + 1):
             across = math.ceil(len(columns) / count)
