@@ -22,7 +22,8 @@ from overtone.results.measures import Estimate
 
 NAMES = (
     "openai:gpt_4o%audio&preview#2", r"a{b}\c$d~e^f", "中文模型 9B", "modèle-très-étendu/ß", "x" * 90, "two words",
-    "hf:organisation-of-the-lab/An-Extremely-Long-Model-Name-Instruct-7B-2026-01-31", "[x]", "🙂", '"q" <i> |', "żółw ą",
+    "hf:organisation-of-the-lab/An-Extremely-Long-Model-Name-Instruct-7B-2026-01-31", "[x]", "🙂", '"q" <i> |',
+    "żółw ą",
     "*",
 )  # fmt: skip
 
