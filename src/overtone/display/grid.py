@@ -95,7 +95,7 @@ def better_of(head: str) -> str:
 def _best(table: PartTable) -> set[tuple[int, int]]:
     """Return (line, column) of the best values: among runs, under the same condition and names; else among all lines.
 
-    Values that are written alike are equally good.
+    Values that are equal after rounding are equally good.
     """
     groups: dict[tuple[str, ...], list[int]] = {}
     for at, line in enumerate(table.lines):
@@ -139,7 +139,7 @@ def _compact_hint(table: PartTable) -> Iterator[str]:
         missing = missing or any(e.missing for e in counts)
         if counts:
             low, high = min(e.scored for e in counts), max(e.scored for e in counts)
-            columns.setdefault(f"{low:,}" if low == high else f"{low:,}–{high:,}", []).append(_bare(table, head))
+            columns.setdefault(f"{low:,}" if low == high else f"{low:,}–{high:,}", []).append(_bare(head))
     if len(columns) == 1:
         yield f"n = {next(iter(columns))}."
     elif columns:
@@ -148,8 +148,8 @@ def _compact_hint(table: PartTable) -> Iterator[str]:
         yield "Some replies are missing; the full table has their bounds."
 
 
-def _bare(table: PartTable, head: str) -> str:
-    return table.short.get(head, head).replace("\u00a0", " ").rstrip(" ↑↓")
+def _bare(head: str) -> str:
+    return head.replace("\u00a0", " ").rstrip(" ↑↓")
 
 
 def _estimates(line: Line, column: int | None = None) -> list[Estimate]:

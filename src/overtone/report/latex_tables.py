@@ -83,7 +83,7 @@ CHARACTER = (
 def escaped(text: str) -> str:
     """Return untrusted text for LaTeX: no character has a special meaning.
 
-    A character that pdflatex cannot typeset becomes its number, as U+4E2D; XeLaTeX and LuaLaTeX print it as it is.
+    A character that pdflatex cannot typeset becomes its number, as U+4E2D; XeLaTeX and LuaLaTeX print the character.
     """
     return "".join(map(_character, shown(text.translate(_SPACES))))
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
+from msgspec.structs import replace
+
 from overtone.display.grid import IN_BRACKETS
 from overtone.display.table_data import Cell, Line, PartTable
 from overtone.findings.analysis import compute_findings
@@ -19,7 +21,6 @@ from overtone.findings.source.compute import SourceRow, Sources
 from overtone.findings.upper.compute import Upper, UpperRow
 from overtone.report.case_links import where
 from overtone.report.reply_tables import ARROWS
-from overtone.results.headline import suite_of
 from overtone.results.headline_condition import of_source
 from overtone.results.load import Reading
 from overtone.results.measures import Estimate, choice_measure
@@ -40,11 +41,17 @@ def model_tables(readings: Sequence[Reading], settings: Settings) -> list[PartTa
     """
     made = []
     for benchmark in dict.fromkeys(reading.benchmark for reading in readings):
-        suite = suite_of(benchmark) if benchmark else None
+        places = [n for n, reading in enumerate(readings) if reading.benchmark == benchmark]
+        suite = readings[places[0]].suite
         if suite is not None and suite.models:
-            own = _Runs([n for n, r in enumerate(readings) if r.benchmark == benchmark], readings, settings)
-            made += [table for one in suite.models if (table := _table(one, own)).lines]
+            own = _Runs(places, readings, settings)
+            made += [table for one in suite.models if (table := _table(_known(one), own)).lines]
     return made
+
+
+def _known(one: ModelTable) -> ModelTable:
+    """Return a table without columns that nothing computes: a run from elsewhere may name any."""
+    return one if one.level else replace(one, columns={k: head for k, head in one.columns.items() if k in MEASURES})
 
 
 class _Runs:
