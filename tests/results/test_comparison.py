@@ -11,7 +11,7 @@ from overtone.errors import UsageError
 from overtone.results import measure_names
 from overtone.results.comparability import refuse
 from overtone.results.comparison import behind, compare, differences, left_out, share
-from overtone.results.comparison_text import sentences
+from overtone.results.comparison_text import overview, sentences
 from overtone.schema import Score
 from tests.report.fake_run import make_run
 from tests.results.pairs import DIMENSION, ZERO, answers, asked, judged, opened, talked, talks
@@ -343,3 +343,19 @@ def test_a_wrong_name_gets_the_nearest_and_a_corpus_score_the_reason(tmp_path: P
     with pytest.raises(UsageError, match="does not name a judge"):
         compare(a, b, ["c4@"])
     assert [row.measure for row in compare(a, b, ["accuracy"]).tables[0].rows] == ["voice_accuracy"]
+
+
+def test_the_overview_says_which_run_is_better_on_what_and_by_how_much(tmp_path: Path) -> None:
+    mixed = [number % 2 == 0 for number in range(20)]
+    good, bad, same, few = opened(
+        answers(tmp_path / "good", [True] * 20),
+        answers(tmp_path / "bad", [False] * 18 + [True] * 2),
+        answers(tmp_path / "same", [True] * 19 + [False]),
+        answers(tmp_path / "few", mixed[:3]),
+    )
+    better = "good is better than bad on Voice accuracy (by 90.0 points, p < 0.001)."
+    assert overview(compare(good, bad)) == better == overview(compare(bad, good))
+    assert overview(compare(good, same)) == "No difference is statistically significant: Voice accuracy."
+    assert overview(compare(good, few)).startswith("Too little data to test Voice accuracy: 3 scripts are too few")
+    assert "no item has a score in both runs" in overview(compare(*opened(
+        answers(tmp_path / "x", [None] * 2), answers(tmp_path / "y", [True] * 2))))  # fmt: skip

@@ -34,7 +34,7 @@ def compute_findings(
             for runs, inputs in _inputs(finding, name, readings, settings, shown):
                 data = finding.compute(inputs)
                 own = [readings[run] for run in runs]
-                sentences = _with_supply(finding.sentences(data), own)
+                sentences = with_supply(finding.sentences(data), own)
                 results.append(FindingResult(name, finding, runs, data, sentences, _all_failed(own)))
     return results
 
@@ -145,7 +145,7 @@ def _all_failed(readings: Sequence[Reading]) -> int:
     return 0 if any(answer.answered for answer in answers) else sum(answer.failed for answer in answers)
 
 
-def _with_supply(sentences: Iterable[Sentence], readings: Sequence[Reading]) -> tuple[Sentence, ...]:
+def with_supply(sentences: Iterable[Sentence], readings: Sequence[Reading]) -> tuple[Sentence, ...]:
     """Make sentences on too few scripts ask for a larger set if no run had a limit to raise."""
     if any(_had_limit(reading) for reading in readings):
         return tuple(sentences)

@@ -18,6 +18,43 @@ def sentences(comparison: Comparison) -> list[Sentence]:
     return made or [Sentence("The runs share no item that both have scores for.")]
 
 
+def overview(comparison: Comparison) -> str:
+    """Write which run is better, on what and by how much, and where no difference is significant."""
+    rows = [row for row in (comparison.tables[0].rows if comparison.tables else ()) if row.by.value is not None]
+    rows = [row for row in rows if row.basis != "unvalidated"] or rows
+    if not rows:
+        return "Not enough data to compare: no item has a score in both runs."
+    first, second = comparison.first, comparison.second
+    sides = (
+        (f"{second} is better than {first} on", [row for row in rows if row.verdict == "better"]),
+        (f"{first} is better than {second} on", [row for row in rows if row.verdict == "worse"]),
+        ("They differ on", [row for row in rows if row.verdict == "other"]),
+    )
+    said = [f"{head} {_listed([_by_how_much(row) for row in side])}" for head, side in sides if side]
+    same = [row for row in rows if not row.verdict and not row.short_of]
+    if same:
+        others = "other " if said else ""
+        said.append(f"No {others}difference is statistically significant: {_listed([_named(row) for row in same])}")
+    if untested := [row for row in rows if row.short_of]:
+        said.append(f"Too little data to test {_listed([_named(row) for row in untested])}: {too_few(untested[0])}")
+    return ". ".join(said) + "."
+
+
+def _by_how_much(row: Change) -> str:
+    much = f"{change(row.by.value, row).lstrip('+−')} {unit(row)}".strip()
+    return f"{_named(row)} (by {much}, {significance.p_value(row.adjusted)})"
+
+
+def _named(row: Change) -> str:
+    prompt, _, given = row.condition.partition("/")
+    about = [part for part, usual in ((prompt, "task"), (given, "audio")) if part != usual]
+    return f"{row.label} ({', '.join(about)})" if about else row.label
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
 def _sentence(comparison: Comparison, row: Change) -> str:
     over = {"unvalidated": ", cues not validated", "validated": ", validated cues"}.get(row.basis, "")
     what = f"{row.label} ({row.condition}{over})"

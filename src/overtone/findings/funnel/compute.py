@@ -21,6 +21,7 @@ from overtone.findings.funnel.funnel_stages import DEFAULT, ORDER, Stages, Table
 from overtone.results.case_names import KeyedCases, Names
 from overtone.results.load import Reading
 from overtone.results.measures import Estimate, correct, estimate, from_interval
+from overtone.results.wording import headline
 from overtone.schema import STYLES
 from overtone.stats import cluster
 from overtone.stats.grouped_means import Parts
@@ -109,6 +110,14 @@ def funnel(reading: Reading, stages: Stages = DEFAULT) -> Funnel:
         gains=[_gain(pair, stage) for pair in _pairs(tables) for stage in MOVABLE if _has(pair, stage)],
         notes=_notes(tables, judged),
     )
+
+
+def rows_by_stage(data: Funnel, condition: str, input: str = "audio") -> dict[str, StageRow]:
+    """Return the headline rows of one condition by stage, without those that no case has. Without a condition, take
+    the first with that input."""
+    condition = condition or next((r.condition for r in data.rows if r.condition.endswith(f"/{input}")), "")
+    rows = headline([row for row in data.rows if row.condition == condition])
+    return {row.stage: row for row in reversed(rows) if row.reached.scored}
 
 
 def cases_by_key(reading: Reading, stages: Stages = DEFAULT) -> Iterator[KeyedCases]:

@@ -8,9 +8,8 @@ from overtone.display.drawing import Drawing, series
 from overtone.display.value_rows import Panel, Place, blocks, rows
 from overtone.findings.figure_source import FigureSource, NothingToDraw
 from overtone.findings.finding import FindingResult
-from overtone.findings.funnel.compute import LABELS, Funnel, StageRow
+from overtone.findings.funnel.compute import LABELS, Funnel, StageRow, rows_by_stage
 from overtone.findings.funnel.funnel_stages import ORDER
-from overtone.results.wording import headline
 
 TITLE = "Where the voice is lost"
 PASSED, AFTER = "Cases that pass ●, corrected for guessing ○", "Passed the previous stage ●, failed it ○"
@@ -61,11 +60,7 @@ def draw(source: FigureSource, width: float) -> Drawing:
 
 def _rows(source: FigureSource, result: FindingResult[Funnel]) -> dict[str, StageRow]:
     """Return the headline rows by stage, under the condition that represents the run."""
-    condition = source.conditions[result.runs[0]]
-    every = result.data.rows
-    condition = condition or next((r.condition for r in every if r.condition.endswith(f"/{source.settings.input}")), "")
-    rows = headline([row for row in every if row.condition == condition])
-    return {row.stage: row for row in reversed(rows) if row.reached.scored}
+    return rows_by_stage(result.data, source.conditions[result.runs[0]], source.settings.input)
 
 
 def _places(source: FigureSource, result: FindingResult[Funnel], row: StageRow) -> tuple[Place, Place | None]:
