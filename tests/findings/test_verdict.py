@@ -36,14 +36,17 @@ def against_words(folder: Path, audio: int, text: int, scripts: int = 20) -> Ver
 def test_a_hearing_model_hears_the_words_and_the_cue(tmp_path: Path) -> None:
     told = of_cases(tmp_path / "run", 20, heard=19, c4=5.0)
     assert told.text == (
-        "Hears the words, hears the cue, uses it in its replies: 95 % of cues named; blind guessing names 25 %."
+        "Hears the words, hears the cue, takes up the delivery in its replies: 95 % of cues named; blind guessing "
+        "names 25 %."
     )
     assert told.hears == "yes"
 
 
 def test_a_deaf_model_hears_the_words_and_misses_the_cue(tmp_path: Path) -> None:
     told = of_cases(tmp_path / "run", 40, heard=10, c4=1.0)
-    assert told.text.startswith("Hears the words, misses the cue, rarely uses it in its replies: 25 % of cues named;")
+    assert told.text.startswith(
+        "Hears the words, misses the cue, rarely takes up the delivery in its replies: 25 % of cues named;"
+    )
     assert told.hears == "no"
 
 

@@ -27,18 +27,25 @@ from overtone.text import by_kind, interval, percent
 HALF = 0.5  # an interval above it reads as "most", one below it as "few"
 VOICE = "voice_accuracy"
 SCORE = "overtone score RUN"
+LEAST_SCRIPTS = RATE.least  # of a rate in a sentence
 SHOWN = 2  # columns of a benchmark's own table in one sentence
 
 Hears = Literal["yes", "no", "unclear", "unknown"]
 
 
 class Verdict(Struct, frozen=True):
-    """`text` is about one run and does not name it. `hears` says whether it hears the cue. `missing` names data that
-    would say more, and the commands that supply it."""
+    """What one run shows: the claim in words, which does not name the run, and the numbers behind it. `hears` says
+    whether it hears the cue. `missing` names data that would say more, and the commands that supply it."""
 
-    text: str
+    claim: str
+    evidence: str = ""
     hears: Hears = "unknown"
     missing: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The verdict as one sentence."""
+        return f"{self.claim}: {self.evidence}." if self.evidence else f"{self.claim}."
 
 
 class _Clause(NamedTuple):
@@ -78,13 +85,12 @@ def verdict_from(
     clauses = [_words(known), cue, _used(known)]
     said = [clause for clause in clauses if clause.text]
     if not said:
-        return Verdict("Not enough data for a verdict.", missing=tuple(missing))
+        return Verdict("Not enough data for a verdict", missing=tuple(missing))
     if not cue.text:
         said.insert(min(1, len(said)), _Clause(_unknown_cue(rows)))
-    text = ", ".join(clause.text for clause in said)
+    claim = ", ".join(clause.text for clause in said)
     evidence = "; ".join(clause.evidence for clause in said if clause.evidence)
-    text = text[:1].upper() + text[1:] + (f": {evidence}." if evidence else ".")
-    return Verdict(text, cue.hears, tuple(dict.fromkeys(missing)))
+    return Verdict(claim[:1].upper() + claim[1:], evidence, cue.hears, tuple(dict.fromkeys(missing)))
 
 
 def _unanswered(reading: Reading) -> Verdict | None:
@@ -93,10 +99,10 @@ def _unanswered(reading: Reading) -> Verdict | None:
         return None
     failed, asked = sum(answer.failed for answer in reading.answers), len(reading.answers)
     if failed and failed == asked:
-        text = f"No verdict: all {asked:,} requests failed."
-        return Verdict(text, missing=("the run's `overtone run` command retries what failed",))
-    text = f"No verdict: none of the {asked:,} requests was answered." if asked else "No verdict: nothing was asked."
-    return Verdict(text, missing=("the run's `overtone run` command resumes it",))
+        claim = f"No verdict: all {asked:,} requests failed"
+        return Verdict(claim, missing=("the run's `overtone run` command retries what failed",))
+    claim = f"No verdict: none of the {asked:,} requests was answered" if asked else "No verdict: nothing was asked"
+    return Verdict(claim, missing=("the run's `overtone run` command resumes it",))
 
 
 # ── the clauses ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -153,8 +159,9 @@ def _used(rows: Mapping[str, StageRow]) -> _Clause:
     if row is None:
         return _Clause("")
     if row.corrected is None or row.chance is None:
-        some = f"uses it in {_rate(row)} of its replies"
-        return _Clause(_by_half(row.reached, "uses it in its replies", "rarely uses it in its replies", some))
+        some = f"takes up the delivery in {_rate(row)} of its replies"
+        most, few = "takes up the delivery in its replies", "rarely takes up the delivery in its replies"
+        return _Clause(_by_half(row.reached, most, few, some))
     if significance.excludes(row.corrected) and (row.corrected.value or 0.0) > 0:
         return _Clause(
             "its replies follow the delivery", f"{_rate(row)} of replies fit it, chance {percent(row.chance)}"
@@ -208,9 +215,9 @@ def suite_verdict(reading: Reading) -> Verdict:
             if enough:
                 parts = [f"{column.label} {_value(column, e)}" for column, e in enough[:SHOWN]]
                 over = f" ({row.name})" if row.name else ""
-                return Verdict(f"{table.headline.title}{over}: {'; '.join(parts)}.")
+                return Verdict(f"{table.headline.title}{over}", "; ".join(parts))
     missing = [s.text for s in with_supply(shortfall(RATE, few), [reading])]
-    return Verdict("Not enough data for a verdict.", missing=tuple(missing) or (f"no reply has a score yet: {SCORE}",))
+    return Verdict("Not enough data for a verdict", missing=tuple(missing) or (f"no reply has a score yet: {SCORE}",))
 
 
 def _value(column: Any, e: Estimate) -> str:

@@ -12,14 +12,13 @@ from overtone.arena.electorates import behind
 from overtone.arena.standing_sentences import sentences
 from overtone.arena.standings import Standings
 from overtone.arena.vote_store import FILE, Table
-from overtone.display.drawing import Drawing
 from overtone.display.table_data import Line, PartTable
 from overtone.errors import DataError, UsageError
 from overtone.figures.arena import PREFIX
 from overtone.findings.figure_source import FigureSource
 from overtone.paths import read_plain, shown
 from overtone.report.arena_tables import tables
-from overtone.report.findings_page import drawn
+from overtone.report.findings_page import Figure, drawn
 from overtone.report.links import Links
 from overtone.results.case_names import KeyedCases
 
@@ -31,7 +30,7 @@ class ArenaSection(NamedTuple):
     """The section of a page about an arena."""
 
     sentences: list[str]
-    figures: list[Drawing]
+    figures: list[Figure]
     tables: list[PartTable]
     notes: list[str]
 
@@ -56,7 +55,7 @@ def arena_section(folder: Path, standings: Standings, source: FigureSource, link
         [_keyed(table, standings) for table in tables(standings)],
         [*(f"{one.name}: {note}" for one in standings.electorates for note in one.notes), *standings.notes],
     )
-    wanted = {mark.key for figure in made.figures for mark in figure.marks}
+    wanted = {key for figure in made.figures for key in figure.mark_keys()}
     wanted |= {cell.key for table in made.tables for line in table.lines for cell in line.cells}
     links.take(_cases_by_key(folder, wanted - {""}), wanted, range(len(source.readings)))
     return made

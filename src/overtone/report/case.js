@@ -151,8 +151,8 @@ function measures(a, scores) {
   return el("div", "", line(first), el("details", "", el("summary", "", rest.length + " more measures"), line(rest)));
 }
 
-const rank = new Map(index.about.map(([label]) => label).map((label, at, all) => [label, all.indexOf(label)]));
-const order = (a, b) => rank.get(index.about[a][0]) - rank.get(index.about[b][0]) || index.about[a][2].localeCompare(index.about[b][2]);
+const rank = (metric) => index.about.findIndex(([label]) => label === index.about[metric][0]);
+const order = (a, b) => rank(a) - rank(b) || index.about[a][2].localeCompare(index.about[b][2]);
 
 /** What judges said of a reply, dimension by dimension, with their reasons. */
 function verdicts(a) {
@@ -207,7 +207,8 @@ function replies(item) {
   return side;
 }
 
-function open(number, focus) {
+/** Show a case in the panel. */
+function openCase(number) {
   const c = cases[number];
   const content = contentOf(number);
   opened = number;
@@ -222,7 +223,7 @@ function open(number, focus) {
     return button;
   };
   const close = attrs(el("button", "quiet", "Back to list"), { type: "button" });
-  close.addEventListener("click", () => listBox.focus());
+  close.addEventListener("click", backToList);
   const chips = [index.cues[c.cue] || "no cue", index.styles[c.style] && index.styles[c.style] + (/^(changed|steady)$/.test(index.styles[c.style]) ? " dialogue" : " style"), index.dimensions[c.dimension], index.topics[index.cases[number][6]],
     content.items.some((item) => item.u) ? "cue not validated" : ""].filter(Boolean);
   const view = [
@@ -247,10 +248,7 @@ function open(number, focus) {
   const article = byId("case");
   article.setAttribute("aria-label", "Case " + visible(c.id));
   article.replaceChildren(...view.filter(Boolean));
-  move(at);
-  if (focus) {
-    article.focus({ preventScroll: true });
-    const box = article.getBoundingClientRect();
-    if (box.top < 0 || box.top > innerHeight * 0.5) article.scrollIntoView();
-  }
+  showPanel("case");
+  article.focus({ preventScroll: true });
+  byId("panel").scrollTop = 0;
 }

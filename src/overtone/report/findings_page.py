@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from overtone.display.drawing import Drawing
 from overtone.display.table_data import PartTable
-from overtone.figures import WIDTH, draw
+from overtone.figures import MM, WIDTH, draw
 from overtone.figures import names as figure_names
 from overtone.findings.analysis import cases_by_key
 from overtone.findings.figure_source import FigureSource, NothingToDraw
@@ -18,6 +18,24 @@ from overtone.report.links import Links
 from overtone.results.wording import Sentence
 
 SEVERAL = "the runs have several benchmarks, whose measures cannot be averaged: give runs of one benchmark"
+
+
+NARROW = 84 * MM  # a figure for phones: one column of a printed page
+
+
+class Figure(NamedTuple):
+    """A figure drawn for a wide page and for a phone."""
+
+    wide: Drawing
+    narrow: Drawing
+
+    @property
+    def title(self) -> str:
+        return self.wide.title
+
+    def mark_keys(self) -> Iterator[str]:
+        """Yield the key of every mark."""
+        yield from (mark.key for drawing in self for mark in drawing.marks)
 
 
 class Answer(NamedTuple):
@@ -35,7 +53,7 @@ class Section(NamedTuple):
     title: str
     question: str
     answers: list[Answer]
-    figures: list[Drawing]
+    figures: list[Figure]
     tables: list[PartTable]
 
     @property
@@ -58,7 +76,7 @@ class Section(NamedTuple):
         """Yield the key of every number that is shown."""
         yield from (sentence.key for answer in self.answers for sentence in answer.sentences)
         yield from (cell.key for table in self.tables for line in table.lines for cell in line.cells)
-        yield from (mark.key for figure in self.figures for mark in figure.marks)
+        yield from (key for figure in self.figures for key in figure.mark_keys())
 
 
 def sections(source: FigureSource, links: Links) -> list[Section]:
@@ -91,13 +109,13 @@ def _answer(result: FindingResult[Any], labels: Sequence[str]) -> Answer:
     return Answer(label, sentences, result.notes)
 
 
-def drawn(names: Iterable[str], source: FigureSource) -> list[Drawing]:
+def drawn(names: Iterable[str], source: FigureSource) -> list[Figure]:
     """Draw the figures of these names that the runs have data for."""
     made = []
     known = figure_names()
     for name in (name for name in names if name in known):
         try:
-            made.append(draw(name, source, WIDTH))
+            made.append(Figure(draw(name, source, WIDTH), draw(name, source, NARROW)))
         except NothingToDraw:
             continue  # the notes beside it say what is missing, and what to run
     return made

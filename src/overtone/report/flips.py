@@ -18,7 +18,7 @@ from overtone.report.media import Media
 from overtone.results import measure_names
 from overtone.results.case_names import KeyedCases, unique
 from overtone.results.comparison import Change, Comparison, Flip, Flips, compare, share, tie_of
-from overtone.results.comparison_text import sentences
+from overtone.results.comparison_text import overview, sentences
 from overtone.results.headline_condition import over_headline
 from overtone.results.judge_scores import by_status
 from overtone.results.load import Answer, Reading, whole
@@ -58,6 +58,7 @@ class Compared(NamedTuple):
     tables: list[PartTable]
     groups: list[Group]
     notes: list[str]
+    overview: str = ""  # which run is better, on what and by how much
     prefix: str = ""  # before the names of cases, if the report has several benchmarks
 
 
@@ -103,7 +104,8 @@ def _compared(
     wanted |= {cell.key for table in made for line in table.lines for cell in line.cells}
     links.take(((prefix + key, cases) for key, cases in cases_by_key(here, there)), wanted, both)
     before = f"{here.benchmark}/" if len({r.benchmark for r in readings}) > 1 else ""
-    return Compared(*names, [], shown, made, groups, [*comparison.notes, *_apart(comparison)], before)
+    notes = [*comparison.notes, *_apart(comparison)]
+    return Compared(*names, [], shown, made, groups, notes, overview(comparison), before)
 
 
 def _apart(comparison: Comparison) -> Iterator[str]:

@@ -1,13 +1,15 @@
-// Links into the case browser, and players outside of it.
+// Links into the side panel and to sections, and players outside of the panel.
 // ── players of the worst and best replies, made when they come into sight ──────────────────────────────────────
 
-const names = ["Clip", "Reply", "Reference reply"];
+const soundNames = ["Clip", "Reply", "Reference reply"];
+let cardSounds = null; // read when the first card comes into sight
 const arrive = new IntersectionObserver((entries) => {
   for (const entry of entries) {
     if (!entry.isIntersecting) continue;
     arrive.unobserve(entry.target);
     const [card, which] = entry.target.dataset.sound.split("-").map(Number);
-    const sound = player(index.ends[card][which], entry.target.dataset.name || names[which], true);
+    cardSounds = cardSounds || json("card-sounds");
+    const sound = player(cardSounds[card][which], entry.target.dataset.name || soundNames[which], true);
     if (sound) entry.target.append(sound);
   }
 }, { rootMargin: "400px" });
@@ -44,7 +46,7 @@ function nameOf(link) {
   const row = cell.parentElement;
   const head = table.tHead && table.tHead.rows[0].cells[cell.cellIndex];
   const parts = [];
-  for (const part of head ? head.childNodes : []) if (!part.classList || !part.classList.contains("s") || part.tagName === "CODE") parts.push(tidy(part));
+  for (const part of head ? head.childNodes : []) if (!part.classList || !part.classList.contains("s") || part.querySelector("code")) parts.push(tidy(part));
   const names = [...row.cells].filter((one) => one.cellIndex < cell.cellIndex && (one.tagName === "TH" || !one.classList.contains("num")));
   for (const one of names) parts.push(...(one.children.length ? [...one.children].map(tidy) : [tidy(one)]));
   const caption = link.closest("[data-of]") || table.caption;
@@ -60,14 +62,14 @@ function showUnder(found) {
   const line = byId("under");
   line.hidden = !found;
   if (!found) return line.replaceChildren();
-  const clear = attrs(el("button", "quiet", "Clear"), { type: "button" });
+  const clear = attrs(el("button", "quiet", "Show all cases"), { type: "button" });
   clear.addEventListener("click", () => {
     showUnder(null);
     filter();
     history.replaceState(null, "", "#cases");
     listBox.focus();
   });
-  line.replaceChildren(el("span", "chip", "Cases behind: ", el("b", "", visible(found.name))), " ", clear);
+  line.replaceChildren(el("span", "chip", "These cases are behind “", el("b", "", visible(found.name)), "”."), " ", clear);
 }
 
 /** The link of a number as it stands on the page, and its set. */
@@ -83,36 +85,45 @@ function numberLink(key, hash) {
 
 function go(number) {
   const hash = "#case=" + encodeURIComponent(cases[number].id);
-  if (location.hash === hash) open(number, true);
+  if (location.hash === hash) openCase(number);
   else location.hash = hash;
 }
 
-function toList() {
-  setTimeout(() => { filter(); byId("cases").scrollIntoView(); listBox.focus({ preventScroll: true }); });
-}
-
+/** Follow the address: a case, the cases behind a number or of a cue, or a place of the page. */
 function follow() {
+  if (!OURS.test(location.hash)) {
+    hashBefore = location.hash;
+    closePanel();
+    goTo(location.hash);
+    return;
+  }
+  if (!browse) return;
+  readIndex();
   const [, key, raw] = /^#(case|cue|where|behind)=(.*)$/.exec(location.hash) || [];
-  if (!key) return;
   let value = raw;
   try { value = decodeURIComponent(raw); } catch { /* a broken link names nothing; say so below */ }
   if (key === "where" || key === "behind") {
     const found = numberLink(key, location.hash);
-    if (found) {
-      byId("filters").reset();
-      showUnder(found);
-      toList();
-    } else byId("case").replaceChildren(el("p", "empty", "This report has no number “" + visible(value) + "”."));
-  } else if (key === "cue" && selects.cue) {
-    byId("filters").reset();
+    if (!found) return nothingThere("This report has no number “" + visible(value) + "”.");
+    clearFilters();
+    showUnder(found);
+    showList();
+  } else if (key === "cue") {
+    clearFilters();
     const found = index.cues.indexOf(value === "neutral" ? "" : value);
-    selects.cue.value = found < 0 ? "" : String(found);
-    toList();
-  } else if (numberOf.has(value)) open(numberOf.get(value), true);
-  else byId("case").replaceChildren(el("p", "empty", "This report has no case “" + visible(value) + "”."));
+    if (selects.cue) selects.cue.value = found < 0 ? "" : String(found);
+    showList();
+  } else if (!key) showList();
+  else if (numberOf.has(value)) openCase(numberOf.get(value));
+  else nothingThere("This report has no case “" + visible(value) + "”.");
+}
+
+function clearFilters() {
+  showUnder(null);
+  for (const select of Object.values(selects)) select.value = "";
+  byId("q").value = "";
 }
 
 addEventListener("hashchange", follow);
-filter();
 follow();
 root.dataset.ready = "yes";

@@ -1,42 +1,24 @@
-// The index of cases, its filters and the list.
-// ── the index and its filters ──────────────────────────────────────────────────────────────────────────────────
+// The index of cases and the list. The index is read when the first case is asked for: a long run's takes a while.
+// ── the index ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-const index = json("index");
-if (!index.cases.length) return;
-byId("browser").hidden = false;
-const cases = index.cases.map((row, at) => ({
-  at, id: row[0], words: row[1], style: row[2], dimension: row[3], cue: row[4], categories: row[5], flags: row[7],
-  any: row[7].reduce((a, b) => a | b, 0),
-  text: [row[0], row[1], index.cues[row[4]], index.styles[row[2]], index.topics[row[6]]].join("\n").toLowerCase(),
-}));
-const numberOf = new Map(cases.map((c) => [c.id, c.at]));
-const level = (name, right, wrong) => ({ name, options: [["right", "all right"], ["wrong", "some wrong"]],
-  keep: (flags, want) => (want === "wrong" ? (flags & wrong) !== 0 : (flags & right) !== 0 && !(flags & wrong)) });
-const list = (name, names, field) => ({ name, options: names.map((n, i) => [String(i), n || "none"]).sort((a, b) => a[1].localeCompare(b[1])),
-  keepCase: (c, want) => (Array.isArray(c[field]) ? c[field].includes(Number(want)) : c[field] === Number(want)) });
-const filters = {
-  run: { name: "Run", options: index.runs.map((n, i) => [String(i), n]) },
-  dimension: list("Dimension", index.dimensions, "dimension"),
-  category: list("Sub-task", index.categories, "categories"),
-  cue: list("Cue", index.cues, "cue"),
-  style: list("Style", index.styles, "style"),
-  words: level("Transcript", FLAG.heard, FLAG.misheard),
-  voice: level("Voice questions", FLAG.voiceRight, FLAG.voiceWrong),
-  reasoning: level("Reasoning", FLAG.reasonRight, FLAG.reasonWrong),
-  state: { name: "Trouble", options: [["failed", "failed or pending"], ["unread", "refused or unreadable"], ["spoke", "spoken reply"]],
-    keep: (flags, want) => (flags & FLAG[want]) !== 0 },
-};
-filters.words.options = [["right", "no errors"], ["wrong", "with errors"]];
-const selects = {};
-for (const [key, filter] of Object.entries(filters)) {
-  if (filter.options.length < 2) continue;
-  const select = attrs(el("select", "", new Option("any", "")), { name: key, id: "f-" + key });
-  for (const [value, name] of filter.options) select.append(new Option(name, value));
-  selects[key] = select;
-  byId("selects").append(el("label", "", filter.name, select));
+let index = null;
+let cases = [];
+const numberOf = new Map();
+
+function readIndex() {
+  if (index) return;
+  index = json("index");
+  cases = index.cases.map((row, at) => ({
+    at, id: row[0], words: row[1], style: row[2], dimension: row[3], cue: row[4], categories: row[5], flags: row[7],
+    any: row[7].reduce((a, b) => a | b, 0),
+    text: [row[0], row[1], index.cues[row[4]], index.styles[row[2]], index.topics[row[6]]].join("\n").toLowerCase(),
+  }));
+  for (const c of cases) numberOf.set(c.id, c.at);
+  makeMenus();
+  filter();
 }
 
-let matches = cases;
+let matches = [];
 let under = null; // the cases under a number: {name, has: by case}
 let at = 0; // position in matches of the row the keyboard is on
 let opened = null; // the opened case's number
@@ -55,6 +37,7 @@ function filter() {
     return wanted.every(([f, want]) => (f.keepCase ? f.keepCase(c, want) : f.keep(flags, want)))
       && words.every((w) => c.text.includes(w) || (deep && deepTexts[c.at].includes(w)));
   });
+  drawChips();
   at = Math.max(0, matches.findIndex((c) => c.at === opened));
   byId("count").textContent = matches.length.toLocaleString("en") + " of " + cases.length.toLocaleString("en") + " cases";
   listBox.scrollTop = Math.max(0, at * ROW - listBox.clientHeight / 2);
@@ -141,7 +124,7 @@ listBox.addEventListener("scroll", () => {
   drawing = true;
   requestAnimationFrame(() => { drawing = false; draw(); });
 });
-addEventListener("resize", draw);
+addEventListener("resize", () => { if (index) draw(); });
 listBox.addEventListener("keydown", (event) => {
   const page = Math.max(1, Math.floor(listBox.clientHeight / ROW) - 1);
   const to = { ArrowDown: at + 1, ArrowUp: at - 1, PageDown: at + page, PageUp: at - page, Home: 0, End: matches.length - 1 }[event.key];
@@ -152,7 +135,4 @@ listBox.addEventListener("keydown", (event) => {
 });
 byId("q").addEventListener("keydown", (event) => {
   if (event.key === "ArrowDown") { listBox.focus(); event.preventDefault(); }
-});
-addEventListener("keydown", (event) => {
-  if (event.key === "Escape" && byId("case").contains(document.activeElement)) listBox.focus();
 });

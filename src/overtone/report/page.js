@@ -49,11 +49,11 @@ showTheme();
 
 // ── navigation and the cue maps ────────────────────────────────────────────────────────────────────────────────
 
-const links = [...document.querySelectorAll("nav a")];
+const navLinks = [...document.querySelectorAll("nav a")];
 const seen = new IntersectionObserver((entries) => {
   for (const entry of entries) {
     if (!entry.isIntersecting) continue;
-    for (const link of links) {
+    for (const link of navLinks) {
       if (link.hash === "#" + entry.target.id) link.setAttribute("aria-current", "true");
       else link.removeAttribute("aria-current");
     }

@@ -19,6 +19,7 @@ from markupsafe import Markup
 from overtone.display.table_data import PartTable, bounds, counted
 from overtone.errors import StoreError, UsageError
 from overtone.findings.figure_source import FigureSource
+from overtone.findings.verdict import LEAST_SCRIPTS
 from overtone.html_page import asset, write_page
 from overtone.judge_trust.calibration import Calibrated, calibrated_means
 from overtone.report import reply_tables, template_tables
@@ -27,10 +28,13 @@ from overtone.report.case_data import Chunks, pack, to_json
 from overtone.report.case_links import where
 from overtone.report.extreme_cards import ends
 from overtone.report.findings_page import sections
+from overtone.report.first_screen import cards
 from overtone.report.flips import comparisons
+from overtone.report.glossary import GLOSSARY, explained, gloss, meaning
 from overtone.report.headline_tables import headlines, published
 from overtone.report.links import Links
 from overtone.report.media import Media
+from overtone.report.missing_tables import absent_sections, has_values, what_fills
 from overtone.results import style_following
 from overtone.results.headline import cases_by_key, has_own_tables
 from overtone.results.headline_condition import check_source, of_source
@@ -41,7 +45,7 @@ from overtone.runs import audio_probe
 from overtone.text import by_kind, interval, percent, seconds, value_of
 
 GENERATOR = b'<meta name="generator" content="Overtone '
-SCRIPTS = ("page.js", "list.js", "case.js", "links.js")  # one after the other, in one scope
+SCRIPTS = ("page.js", "sections.js", "list.js", "filters.js", "case.js", "panel.js", "links.js")  # in one scope
 
 
 def write_report(
@@ -115,9 +119,11 @@ def _write(
     context["published"] = published(readings)
     everybody = FigureSource(readings, labels, arena=standings)
     context["arena"] = arena_section(arena, standings, everybody, links) if arena and standings else None
-    shown = zip(context["runs"], (run["summary"] for run in context["runs"]), readings, strict=True)
-    context["ends"], index["ends"] = ends(shown, media)
-    context["compared"] = comparisons(readings, labels, links, media, index["ends"])
+    summaries = [run["summary"] for run in context["runs"]]
+    context["cards"] = cards(readings, summaries, pictured)
+    context["ends"], sounds = ends(zip(context["runs"], summaries, readings, strict=True), media)
+    context["compared"] = comparisons(readings, labels, links, media, sounds)
+    context["absent"] = absent_sections(context) if linked else []
     media.check_size()
     write_page(
         out,
@@ -127,6 +133,10 @@ def _write(
             **context,
             **_functions(links),
             "index": Markup(to_json(index)),
+            "case_count": len(index["cases"]),
+            "card_sounds": Markup(to_json(sounds)),
+            "glossary": GLOSSARY,
+            "few": LEAST_SCRIPTS,
             "chunks": chunks,
             "sounds": (media.block(number) for number in range(len(media.blocks))),
             "embedded": embed_audio,
@@ -200,6 +210,12 @@ def _functions(links: Links) -> dict[str, Any]:
         "picture": links.picture,
         "sets": links.json,
         "footnotes": footnotes,
+        "gloss": gloss,
+        "explained": explained,
+        "meaning": meaning,
+        "has_values": has_values,
+        "what_fills": what_fills,
+        "bar": bar,
     }
 
 
@@ -229,10 +245,7 @@ def _lead(summaries: list[Summary]) -> str:
     cases = sum(most.values())
     asked = sum(s.asked for s in summaries)
     answered = sum(s.answered for s in summaries)
-    return (
-        f"{cases:,} cases, {asked:,} requests, {answered:,} answered. "
-        "Does the model hear how something is said, does it understand what that means, and does its reply show it?"
-    )
+    return f"{cases:,} cases, {asked:,} requests, {answered:,} answered"
 
 
 def _warnings(summaries: list[Summary]) -> list[str]:
@@ -264,6 +277,17 @@ def _run(number: int, summary: Summary, label: str, several: bool) -> dict[str, 
 def footnotes(table: PartTable) -> list[str]:
     """Return the notes on the numbers of a table, each once."""
     return list(dict.fromkeys(note for line in table.lines for cell in line.cells for note in cell.all_notes))
+
+
+def bar(e: Estimate, chance: float | None) -> Markup:
+    """Draw a share as a bar from 0 to 100 with its interval, and a dashed tick at chance."""
+    x = [round(100 * min(1.0, max(0.0, v or 0.0)), 1) for v in (e.value, e.low, e.high, chance)]
+    line = Markup('<path class="w-line" d="M{0} 6H{1}"/>').format(x[1], x[2]) if e.low is not None else ""
+    tick = Markup('<path class="w-chance" d="M{0} 0v12"/>').format(x[3]) if chance is not None else ""
+    return Markup(
+        '<svg class="share" viewBox="0 0 100 12" preserveAspectRatio="none" aria-hidden="true">'
+        '<rect class="s-all" width="100" height="12"/><rect class="s-part" width="{0}" height="12"/>{1}{2}</svg>'
+    ).format(x[0], line, tick)
 
 
 def whisker(e: Estimate, chance: float | None) -> Markup:

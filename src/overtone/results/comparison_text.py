@@ -10,6 +10,8 @@ from overtone.results.comparison import Change, Comparison
 from overtone.results.wording import Sentence
 from overtone.text import by_kind
 
+SHOWN = 3  # differences that the overview names; the sentences have all
+
 
 def sentences(comparison: Comparison) -> list[Sentence]:
     """Return one sentence for each row over all cues."""
@@ -30,11 +32,13 @@ def overview(comparison: Comparison) -> str:
         (f"{first} is better than {second} on", [row for row in rows if row.verdict == "worse"]),
         ("They differ on", [row for row in rows if row.verdict == "other"]),
     )
-    said = [f"{head} {_listed([_by_how_much(row) for row in side])}" for head, side in sides if side]
+    said = [f"{head} {_listed([_by_how_much(row) for row in _ordered(side)])}" for head, side in sides if side]
     same = [row for row in rows if not row.verdict and not row.short_of]
     if same:
         others = "other " if said else ""
-        said.append(f"No {others}difference is statistically significant: {_listed([_named(row) for row in same])}")
+        said.append(
+            f"No {others}difference is statistically significant: {_listed([_named(row) for row in _ordered(same)])}"
+        )
     if untested := [row for row in rows if row.short_of]:
         said.append(f"Too little data to test {_listed([_named(row) for row in untested])}: {too_few(untested[0])}")
     return ". ".join(said) + "."
@@ -48,10 +52,21 @@ def _by_how_much(row: Change) -> str:
 def _named(row: Change) -> str:
     prompt, _, given = row.condition.partition("/")
     about = [part for part, usual in ((prompt, "task"), (given, "audio")) if part != usual]
-    return f"{row.label} ({', '.join(about)})" if about else row.label
+    return f"{row.label} under {'/'.join(about)}" if about else row.label
+
+
+def _ordered(rows: list[Change]) -> list[Change]:
+    """Return the rows with one of each measure first, so that a short list names many measures."""
+    firsts = {row.measure: row for row in reversed(rows)}
+    return [
+        *(row for row in rows if row is firsts[row.measure]),
+        *(row for row in rows if row is not firsts[row.measure]),
+    ]
 
 
 def _listed(names: list[str]) -> str:
+    if len(names) > SHOWN + 1:
+        names = [*names[:SHOWN], f"{len(names) - SHOWN} more"]
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
