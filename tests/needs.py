@@ -30,8 +30,8 @@ def _programs(*names: str) -> bool:
 NEEDS: dict[str, tuple[Callable[[], bool], str]] = {  # marker → is it here?, and the reason to skip where it is not
     "local": (lambda: _installed(*EMBEDDED), "the embedded models are not installed; run 'overtone setup local'"),
     "browser": (
-        lambda: _programs("chromium", "chromedriver"),
-        "Chromium or chromedriver is not installed; run 'apt install chromium chromium-driver'",
+        lambda: _programs("chromium"),
+        "Chromium is not installed; run 'apt install chromium'",
     ),
     "worker": (
         lambda: Path(os.environ.get("OVERTONE_WORKER_PYTHON") or REPOSITORY / ".venv-worker/bin/python").is_file(),

@@ -6,7 +6,6 @@ import csv
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 
 import msgspec
@@ -18,9 +17,8 @@ from overtone.report.page import write_report
 from overtone.results import comparison
 from overtone.results.load import open_run
 from overtone.runs.store import Store
-from tests.report.browser import chromium
+from tests.report.browser import Tab, chromium
 from tests.report.fake_run import HOSTILE, make_run
-from tests.report.test_browser import go, wait
 from tests.report.test_page import Page
 
 JUDGES = ("gpt-4o", "gemini-2.5-pro")
@@ -128,62 +126,68 @@ def test_an_arena_has_its_ladder(home: Path, tmp_path: Path, capsys: pytest.Capt
 
 
 @pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with chromium(tmp_path_factory.mktemp("profile")) as found:
-        yield found
+def tab() -> Iterator[Tab]:
+    with chromium() as opened:
+        yield opened
 
 
 @pytest.mark.browser
-def test_a_sentence_and_a_mark_open_their_cases(driver: Any, home: Path) -> None:
-    go(driver, home / "two.html")
-    link = driver.find_element("css selector", "#finding-funnel .told a.cases")
-    wanted = link.text.split()[0]
+def test_a_sentence_and_a_mark_open_their_cases(tab: Tab, home: Path) -> None:
+    tab.open(home / "two.html")
+    tab.run("document.querySelector('#findings details').open = true")
+    link = tab.page.locator("#finding-funnel .told a.cases").first
+    wanted = link.inner_text().split()[0]
     link.click()
-    wait(driver, "return !document.getElementById('under').hidden")
+    tab.wait("return !document.getElementById('under').hidden")
     count = "return document.getElementById('count').textContent"
-    assert driver.execute_script(count).startswith(f"{wanted} of")
-    assert "heard the words" in driver.find_element("id", "under").text
-    driver.execute_script(
+    assert tab.run(count).startswith(f"{wanted} of")
+    assert "heard the words" in tab.text("#under")
+    tab.run(
         "const a = document.querySelector('#finding-funnel svg a:has(title)');location.hash = a.getAttribute('href')"
     )
-    wait(driver, "return document.getElementById('under').textContent.includes('openai:')")
-    assert driver.get_log("browser") == []
+    tab.wait("return document.getElementById('under').textContent.includes('openai:')")
+    assert tab.log == []
 
 
 @pytest.mark.browser
-def test_flipped_cases_can_be_heard(driver: Any, home: Path) -> None:
-    go(driver, home / "two.html")
-    driver.execute_script("document.querySelector('#compared .end').scrollIntoView()")
-    wait(driver, "return document.querySelectorAll('#compared .end audio').length > 0")
-    assert driver.execute_script("return document.querySelector('#compared .end audio').getAttribute('aria-label')")
+def test_flipped_cases_can_be_heard(tab: Tab, home: Path) -> None:
+    tab.open(home / "two.html")
+    tab.run(
+        "const e = document.querySelector('#compared .end');"
+        "for (let d = e.closest('details'); d; d = d.parentElement.closest('details')) d.open = true;"
+        "e.scrollIntoView()"
+    )
+    tab.wait("return document.querySelectorAll('#compared .end audio').length > 0")
+    assert tab.run("return document.querySelector('#compared .end audio').getAttribute('aria-label')")
 
 
 @pytest.mark.browser
-def test_colours_of_pictures_follow_the_theme(driver: Any, home: Path) -> None:
-    go(driver, home / "one.html")
+def test_colours_of_pictures_follow_the_theme(tab: Tab, home: Path) -> None:
+    tab.open(home / "one.html")
     colour = "return getComputedStyle(document.querySelector('#findings svg text')).fill"
     seen = set()
     for theme in ("light", "dark"):
-        driver.execute_script("document.documentElement.dataset.theme = arguments[0]", theme)
-        seen.add(driver.execute_script(colour))
+        tab.run("document.documentElement.dataset.theme = args[0]", theme)
+        seen.add(tab.run(colour))
     assert len(seen) == 2
 
 
 @pytest.mark.browser
-def test_arrow_keys_walk_through_the_numbers_of_a_table_and_a_picture(driver: Any, home: Path) -> None:
-    from selenium.webdriver.common.keys import Keys
-
-    go(driver, home / "two.html")
-    assert driver.execute_script("return document.querySelectorAll('td a.v:not([tabindex=\"-1\"])').length") == 0
-    table = driver.find_element("css selector", "#results .scroll")
-    table.send_keys(Keys.ARROW_RIGHT)
+def test_arrow_keys_walk_through_the_numbers_of_a_table_and_a_picture(tab: Tab, home: Path) -> None:
+    tab.open(home / "two.html", "#results")
+    assert tab.run("return document.querySelectorAll('td a.v:not([tabindex=\"-1\"])').length") == 0
+    tab.page.focus("#results .scroll >> nth=0")
+    tab.press("ArrowRight")
     place = "const a = document.activeElement, td = a.closest('td'); return [td.parentElement.rowIndex, td.cellIndex]"
-    assert driver.execute_script(place) == [1, 1]
-    driver.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
-    driver.switch_to.active_element.send_keys(Keys.ARROW_DOWN)
-    assert driver.execute_script(place) == [2, 2]
-    driver.switch_to.active_element.send_keys(Keys.ARROW_LEFT, Keys.ENTER)
-    wait(driver, "return document.activeElement.id === 'list' && !document.getElementById('under').hidden")
-    picture = driver.find_element("css selector", "#findings .picture")
-    picture.send_keys(Keys.ARROW_DOWN)
-    assert driver.execute_script("return document.activeElement.closest('svg') !== null")
+    assert tab.run(place) == [1, 1]
+    tab.press("ArrowRight", "ArrowDown")
+    assert tab.run(place) == [2, 2]
+    tab.press("ArrowLeft", "Enter")
+    tab.wait("return document.activeElement.id === 'list' && !document.getElementById('under').hidden")
+    tab.press("Escape")
+    assert tab.run(place) == [2, 1], "closing the panel leads back to the number"
+    tab.run("location.hash = 'findings'")
+    tab.wait("return document.querySelector('#findings details').open")
+    tab.page.focus("#findings .picture.wide >> nth=0")
+    tab.press("ArrowDown")
+    assert tab.run("return document.activeElement.closest('svg') !== null")

@@ -19,10 +19,9 @@ from overtone.report.case_links import FAMILIES, CaseFinder, read, where
 from overtone.report.case_sets import Sets, packed
 from overtone.report.page import write_report
 from overtone.results.load import open_run
-from tests.report.browser import chromium
+from tests.report.browser import Tab, chromium
 from tests.report.fake_run import make_run
 from tests.report.open_run import make_open_run
-from tests.report.test_browser import go, wait
 from tests.report.test_page import Page
 
 PAIRED = {"following", "control", "agreement"}  # numbers of pairs, squares or raters: their n counts no replies
@@ -176,44 +175,38 @@ def test_strange_names_survive_a_link() -> None:
 
 
 @pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    # Chromium follows no more than 200 links in ten seconds unless it is told to.
-    with chromium(tmp_path_factory.mktemp("profile"), "--disable-ipc-flooding-protection") as found:
-        yield found
+def tab() -> Iterator[Tab]:
+    with chromium() as opened:
+        yield opened
 
 
 _FOLLOW = """
-const done = arguments[arguments.length - 1];
 const links = [...new Set([...document.querySelectorAll('main a')].map((a) => a.getAttribute('href')))]
   .filter((href) => /^#(where|behind)=/.test(href));
-document.querySelectorAll('main > section:not(#cases)').forEach((s) => { s.hidden = true }); // nothing to lay out
 const shown = {}, pause = () => new Promise((ok) => setTimeout(ok, 0));
-(async () => {
-  for (const href of links) {
-    const turned = new Promise((ok) => addEventListener('hashchange', ok, { once: true }));
-    location.hash = href;
-    await turned; await pause(); await pause();
-    shown[href] = [parseInt(document.getElementById('count').textContent.replace(/,/g, '')),
-      document.getElementById('under').textContent];
-  }
-  done(shown);
-})();
+for (const href of links) {
+  const turned = new Promise((ok) => addEventListener('hashchange', ok, { once: true }));
+  location.hash = href;
+  await turned; await pause();
+  shown[href] = [parseInt(document.getElementById('count').textContent.replace(/,/g, '')),
+    document.getElementById('under').textContent];
+}
+return shown;
 """
 
 
 @pytest.mark.browser
 @pytest.mark.parametrize("page", ["two.html", "open.html"])
-def test_every_link_of_the_page_shows_as_many_cases_as_stand_under_it(driver: Any, home: Path, page: str) -> None:
-    go(driver, home / page)
-    driver.set_script_timeout(60)
-    shown = driver.execute_async_script(_FOLLOW)
+def test_every_link_of_the_page_shows_as_many_cases_as_stand_under_it(tab: Tab, home: Path, page: str) -> None:
+    tab.open(home / page)
+    shown = tab.run(_FOLLOW)
     found = {link["key"]: link["set"] for link in Numbers((home / page).read_text()).links}
     assert {f"#{key}" for key in found} == {href for href in shown if href.startswith("#where=")}
     finders = [CaseFinder(open_run(home / name)) for name in PAGES[page]]
     for key in found:
         cases = finders[int(read(key)["run"]) - 1].cases(key)
         assert shown[f"#{key}"][0] == len(cases), key
-        assert shown[f"#{key}"][1].startswith("Cases behind: "), key
+        assert shown[f"#{key}"][1].startswith("These cases are behind “"), key
     readings = [one.reading for one in finders]
     behind = {key: cases for one in compute_findings(readings) for key, cases in cases_of_finding(readings, one)}
     asked = {unquote(href.removeprefix("#behind=")): href for href in shown if href.startswith("#behind=")}
@@ -221,33 +214,33 @@ def test_every_link_of_the_page_shows_as_many_cases_as_stand_under_it(driver: An
     for key, href in asked.items():
         if "compare/" not in key:
             assert shown[href][0] == len(set(behind[key])), key
-    assert driver.get_log("browser") == []
+    assert tab.log == []
 
 
 @pytest.mark.browser
-def test_a_number_is_named_filtered_further_and_let_go(driver: Any, home: Path) -> None:
-    go(driver, home / "two.html")
-    link = driver.find_element("css selector", "#results td:nth-child(5) a")
-    assert read(link.get_attribute("href").partition("#")[2])["measure"] == "voice_accuracy"
-    driver.execute_script("arguments[0].click()", link)
-    wait(driver, "return !document.getElementById('under').hidden")
-    told = driver.find_element("id", "under").text
+def test_a_number_is_named_filtered_further_and_let_go(tab: Tab, home: Path) -> None:
+    tab.open(home / "two.html")
+    link = "#results td:nth-child(5) a"
+    assert read(str(tab.page.get_attribute(f"{link} >> nth=0", "href"))[1:])["measure"] == "voice_accuracy"
+    tab.run("document.querySelector(args[0]).click()", link)
+    tab.wait("return !document.getElementById('under').hidden")
+    told = tab.text("#under")
     assert "Voice ACC" in told and "openai:some-model" in told and "task/audio" in told, told
-    assert driver.execute_script("return document.activeElement.id") == "list", "the keyboard goes on from here"
+    assert tab.run("return document.activeElement.id") == "list", "the keyboard goes on from here"
     count = "return parseInt(document.getElementById('count').textContent)"
-    before = driver.execute_script(count)
-    driver.execute_script(
+    before = tab.run(count)
+    tab.run(
         "const s = document.getElementById('f-style'); s.value = [...s.options].find((o) => o.text === 'target').value;"
         "s.dispatchEvent(new Event('input', {bubbles: true}))"
     )
-    after = driver.execute_script(count)
+    after = tab.run(count)
     assert 0 < after < before
-    driver.find_element("css selector", "#under button").click()
-    wait(driver, "return document.getElementById('under').hidden")
-    assert driver.execute_script(count) == 8, "the other filters stay"
-    assert driver.execute_script("return location.hash") == "#cases"
-    go(driver, home / "two.html", "#where=run:9,measure:nothing")
-    assert "no number" in driver.find_element("id", "case").text
+    tab.page.click("#under button")
+    tab.wait("return document.getElementById('under').hidden")
+    assert tab.run(count) == 8, "the other filters stay"
+    assert tab.run("return location.hash") == "#cases"
+    tab.open(home / "two.html", "#where=run:9,measure:nothing")
+    assert "no number" in tab.text("#case")
 
 
 def test_the_sets_are_json_without_teeth(home: Path) -> None:

@@ -19,7 +19,7 @@ from overtone.results.cases import case
 from overtone.results.load import open_run
 from overtone.results.summary import summarise_reading
 from overtone.runs.store import Store
-from tests.report.browser import chromium, phone
+from tests.report.browser import chromium
 from tests.report.fake_run import make_run
 from tests.report.test_page import Page
 
@@ -134,7 +134,7 @@ def test_a_case_in_the_terminal_has_the_judges_reasons(home: Path) -> None:
 def test_the_sounds_of_the_cards_are_inside_a_report_that_embeds_them(home: Path, tmp_path: Path) -> None:
     page = Page(write_report([home / "run", home / "run"], tmp_path / "r.html", embed_audio=True, data=[home]))
     blocks = {str(a["id"]): text for _, a, text in page.blocks if a.get("id")}
-    sounds = [sound for card in msgspec.json.decode(blocks["index"])["ends"] for sound in card if sound]
+    sounds = [sound for card in msgspec.json.decode(blocks["card-sounds"]) for sound in card if sound]
     assert len(sounds) > 20 and all(sound[0] == "#" and sound[1:] in blocks for sound in sounds)
     places = [attrs["data-sound"] for _, attrs in page.tags if "data-sound" in attrs]
     assert {str(place).split("-")[0] for place in places} == {str(n) for n in range(40)}, "two runs, two conditions"
@@ -169,16 +169,14 @@ def test_labels_that_fit_nothing_are_a_clear_error(
 
 
 @pytest.mark.browser
-def test_the_cards_have_players_and_a_case_shows_reasons_and_signatures(home: Path, tmp_path: Path) -> None:
-    with chromium(tmp_path / "profile") as driver:
-        driver.get(f"{(home / 'report.html').as_uri()}#case=synthesis%2Fid_12%2Ftarget")
-        told = driver.find_element("id", "case").get_attribute("textContent")
-        driver.execute_script("document.getElementById('ends').scrollIntoView()")
-        driver.implicitly_wait(3)
-        players = driver.find_elements("css selector", "#ends audio")
-        log = driver.get_log("browser")
-        hacked = driver.execute_script("return window.hacked")
-        phone(driver)
-        wide = driver.execute_script("return document.documentElement.scrollWidth")
+def test_the_cards_have_players_and_a_case_shows_reasons_and_signatures(home: Path) -> None:
+    with chromium() as tab:
+        tab.open(home / "report.html", "#case=synthesis%2Fid_12%2Ftarget")
+        told = tab.page.text_content("#case") or ""
+        tab.run("location.hash = 'ends'; document.querySelector('#ends details.more').open = true")
+        players = tab.wait("return document.querySelectorAll('#ends audio').length")
+        log, hacked = tab.log, tab.run("return window.hacked")
+        tab.phone()
+        wide = tab.run("return document.documentElement.scrollWidth")
     assert "Speech relevance (C4)" in told and "gemini-2.5-pro" in told and "cspeechrel@gpt-4o|v1|rubric" in told
-    assert players and log == [] and hacked is None and wide <= 375
+    assert players and log == [] and hacked is None and wide <= 390

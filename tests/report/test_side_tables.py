@@ -84,12 +84,11 @@ def test_the_terminal_says_over_which_cues_and_shows_the_rest_below(run: Path) -
 
 def test_the_page_shows_the_parts_and_both_turns_of_a_dialogue(run: Path, tmp_path: Path) -> None:
     report = write_report([run], tmp_path / "report.html")
-    with chromium(tmp_path / "profile") as driver:
-        driver.get(f"{report.as_uri()}#case=synthesis%2Fo0%2Fchanged")
-        told = driver.find_element("id", "case").text
-        heads = [h.get_attribute("textContent") for h in driver.find_elements("css selector", "#apart h3")]
-        marked = driver.find_elements("css selector", "#map-0 th .n")
-        log = driver.get_log("browser")
+    with chromium() as tab:
+        tab.open(report, "#case=synthesis%2Fo0%2Fchanged")
+        told, log = tab.text("#case"), tab.log
+        heads = tab.page.locator("#apart h3").all_text_contents()
+        marked = tab.page.locator("#map-0 th .n").all()
     assert tuple(heads) == TITLES and log == []
     assert "Reference replies" in told and "I see. How are you holding up?" in told and "Enjoy it!" in told
     assert told.count("Turn 2") == 2 and told.count("SemSim") == 2 and "changed dialogue" in told

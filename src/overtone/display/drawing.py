@@ -263,8 +263,9 @@ def svg(drawing: Drawing, *, inline: bool = False) -> str:
     w, h = (f"{x:.4f}".rstrip("0").rstrip(".") for x in (drawing.width, drawing.height))
     size = f'viewBox="0 0 {w} {h}"' + ("" if inline else f' width="{w}pt" height="{h}pt"')
     font = escape(FONTS[drawing.font])
+    role = "group" if inline else "img"  # an image has no links inside
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" font-family="{font}" class="figure">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="{role}" font-family="{font}" class="figure">',
         f"<title>{_escaped(drawing.title)}</title>",
         f"<desc>{_escaped(' '.join(filter(None, (drawing.text, drawing.signature))))}</desc>",
     ]

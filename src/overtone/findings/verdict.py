@@ -34,7 +34,7 @@ Hears = Literal["yes", "no", "unclear", "unknown"]
 
 
 class Verdict(Struct, frozen=True):
-    """What one run shows: the claim in words, which does not name the run, and the numbers behind it. `hears` says
+    """The answer for one run: the claim in words, which does not name the run, and the numbers behind it. `hears` says
     whether it hears the cue. `missing` names data that would say more, and the commands that supply it."""
 
     claim: str

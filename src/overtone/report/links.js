@@ -41,6 +41,8 @@ const tidy = (node) => (node ? node.textContent.replace(/\s+/g, " ").trim() : ""
 /** What a link's number is called: by its picture, its sentence, or its row and column. */
 function nameOf(link) {
   const cell = link.closest("td"), table = link.closest("table");
+  const card = link.closest(".answer"); // on the first screen: a headline number, or a stage of the funnel
+  if (card) return [tidy(link.closest("div, li").querySelector("dt, .st")), card.dataset.run].filter(Boolean).join(" · ");
   if (link.closest("svg")) return tidy(link.querySelector("title"));
   if (!cell || !table) return link.dataset.name || tidy(link.closest("p, li")).replace(tidy(link), "").slice(0, 160);
   const row = cell.parentElement;
@@ -76,7 +78,8 @@ function showUnder(found) {
 function numberLink(key, hash) {
   packedSets = packedSets || json("sets");
   const links = [...document.querySelectorAll(key === "where" ? "a[data-s]" : "a[href^='#behind=']")];
-  const link = links.find((one) => one.getAttribute("href") === hash);
+  const same = links.filter((one) => one.getAttribute("href") === hash); // the same number may stand in several places
+  const link = same.find((one) => one === document.activeElement) || same.find((one) => one.closest("td")) || same[0];
   let value = hash.slice(hash.indexOf("=") + 1);
   try { value = decodeURIComponent(value); } catch { /* names nothing, then */ }
   const number = key === "behind" ? packedSets.behind[value] : link && Number(link.dataset.s);
