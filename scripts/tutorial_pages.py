@@ -1,6 +1,6 @@
 """Run the tutorials' commands with the embedded models, and put their output and pictures into docs/tutorial.
 
-This takes about five minutes on two cores. It needs `overtone setup local`, Chromium and chromedriver.
+This takes about five minutes on two cores. It needs `overtone setup local` and Chromium.
 
     python -m scripts.tutorial_pages
 """
@@ -14,7 +14,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,7 +23,6 @@ CUES = "happy,sad,angry,surprise,child,fast,slow,cough,laughter,sobbing,rain,thu
 ASK = "run open --data clips --parts core --levels 1 --styles target,alternative"
 CASE = "synthesis/id_2601/target"
 WIDTH = "100"  # columns of the terminal
-ATTEMPTS = 3  # to take a picture
 
 
 class Step(NamedTuple):
@@ -99,32 +97,20 @@ def pictures(report: Path) -> None:
     """Take the pictures of the report: the finding, and one case."""
     from urllib.parse import quote
 
-    from selenium import webdriver
-    from selenium.common.exceptions import TimeoutException
-    from selenium.webdriver.common.by import By
-    from selenium.webdriver.support.wait import WebDriverWait
+    from playwright.sync_api import sync_playwright
 
-    options = webdriver.ChromeOptions()
-    options.binary_location = shutil.which("chromium") or ""
-    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1000,1400"):
-        options.add_argument(flag)
-    shots = {"finding": ("", "finding-sensitivity"), "case": (f"#case={quote(CASE, safe='')}", "case")}
-    for name, (anchor, element) in shots.items():
-        for attempt in range(ATTEMPTS):
-            driver = webdriver.Chrome(options, webdriver.ChromeService(shutil.which("chromedriver")))
-            try:
-                driver.get(report.as_uri() + anchor)
-                found = WebDriverWait(driver, 10).until(lambda page, id=element: page.find_element(By.ID, id))
-                WebDriverWait(driver, 10).until(lambda _, part=found: part.text)
-                driver.execute_script("arguments[0].scrollIntoView()", found)
-                time.sleep(1)  # until the page has settled
-                found.screenshot(str(IMAGES / f"tutorial-{name}.png"))
-                break
-            except TimeoutException:  # a busy machine
-                if attempt == ATTEMPTS - 1:
-                    raise
-            finally:
-                driver.quit()
+    shots = {
+        "finding": ("finding-sensitivity", "finding-sensitivity"),
+        "case": (f"case={quote(CASE, safe='')}", "case"),
+    }
+    with sync_playwright() as playwright:
+        flags = ["--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=flags)
+        for name, (anchor, element) in shots.items():
+            page = browser.new_page(viewport={"width": 1000, "height": 1400}, reduced_motion="reduce")
+            page.goto(f"{report.as_uri()}#{anchor}")
+            page.locator(f"#{element}").screenshot(path=IMAGES / f"tutorial-{name}.png")
+        browser.close()
 
 
 def main() -> None:

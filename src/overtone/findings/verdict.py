@@ -59,7 +59,7 @@ class _Clause(NamedTuple):
 def verdict(reading: Reading, others: Sequence[Reading] = (), settings: Settings | None = None) -> Verdict:
     """Return the verdict on a run. The `others` may hold the same model's answers to transcripts."""
     settings = settings or Settings()
-    if has_own_tables(reading.benchmark):
+    if has_own_tables(reading):
         return suite_verdict(reading)
     results = compute_findings([reading, *others], ["funnel", "text-only"], settings, 1)
     stages, words = (next(r for r in results if r.name == name) for name in ("funnel", "text-only"))
