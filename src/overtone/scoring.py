@@ -6,7 +6,11 @@ import functools
 import inspect
 import itertools
 import logging
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -16,8 +20,10 @@ from overtone.blocking import wait
 from overtone.errors import OvertoneError, UsageError, foreign, raised
 from overtone.metrics import Answered, Metric, Sounds, Surveying
 from overtone.metrics._guarded import Guarded
+from overtone.runs.records import sound_path
 from overtone.runs.store import Ask, Store
 from overtone.schema import Item, Score
+from overtone.score_workers import ScoreWorkers, default_processes, workers
 from overtone.scores import Declared, metrics_for, own_metrics
 from overtone.scores import known as known_scores
 from overtone.spec import Spec, parse_spec, suggest
@@ -29,9 +35,11 @@ if TYPE_CHECKING:
     from overtone.runs.limiter import Limiters
 
 PAGE = 256  # replies per batch of a metric that does not set its own `page`
+AHEAD = 16  # pages that wait for their scores; the same for any number of processes, so that scores keep their order
 OnProgress = Callable[[str, int, int], None]  # the name of a metric, reader or judge, its replies done, all its replies
 log = logging.getLogger("overtone")
 _STYLES = ("target", "alternative", "neutral")
+Page = list[tuple[Ask, Answered]]
 
 
 def score_run(
@@ -45,12 +53,14 @@ def score_run(
     on_progress: OnProgress | None = None,
     on_judge: Callable[[str, Outcome], None] | None = None,
     on_reader: Callable[[str, Readout], None] | None = None,
+    processes: int | None = None,
 ) -> dict[str, int]:
     """Score every reply of a run; return the number of scores by metric and judge.
 
     `metrics` are those computed on request, each as `name` or `name?key=value`. With `again` false, replies that
     already have a value with the metric's current signature are skipped. The reader, which reads the choices that the
     rules cannot read, and the judges come last; their stored verdicts are reused. `limiters` are the command's.
+    Slow metrics are computed in several `processes` (default: one per core); the scores do not depend on how many.
 
     `on_progress` is called when a metric, the reader or the judges begin, and after each batch of a metric. For the
     reader and the judges the number of replies is 0: unknown.
@@ -62,19 +72,22 @@ def score_run(
     chosen, declared = load_metrics(metrics, benchmark), known_scores(benchmark)
     by_name = {_metric_name(parse_spec(text)) for text in metrics}
     with Store.create(folder) as store:
-        siblings = _siblings(store)
         store.declare(declared)
         store.keep_suite(benchmark)
+        siblings = _siblings(store)
         totals = _totals(store, chosen) if on_progress else {}
-        for name, metric in chosen.items():
-            tell = functools.partial(_tell, progress, name, totals.get(name, 0))
-            try:
-                given[name] = _score_with(store, metric, again, siblings, declared, tell, named=name in by_name)
-            except OvertoneError:
-                raise
-            except Exception as error:  # noqa: BLE001 - a plug-in may raise anything in applies() and survey()
-                given[name] = 0
-                _warn(store, f"the metric {metric.name} was left out: it raised {raised(error)}")
+        passes = {
+            name: _Pass(
+                store, metric, again=again, siblings=siblings, named=name in by_name,
+                tell=functools.partial(_tell, progress, name, totals.get(name, 0)),
+            )
+            for name, metric in chosen.items()
+        }  # fmt: skip
+        with workers(processes or default_processes(), store.counts()["answered"]) as pool:
+            _score_with_all(list(passes.values()), pool)
+        for name, done in passes.items():
+            given[name] = done.count
+            _check_declared(store, done.metric, done.guarded.emits, declared)
         if reader is not None:
             from overtone.judges.read_choices import read_run
             from overtone.metrics.choice import SIGNATURE
@@ -228,49 +241,102 @@ def _warn(store: Store, line: str) -> None:
     log.warning(line)
 
 
-def _score_with(
-    store: Store,
-    metric: Metric,
-    again: bool,
-    siblings: Mapping[str, Mapping[str, str]],
-    declared: Declared,
-    tell: Callable[[int], None],
-    *,
-    named: bool,
-) -> int:
-    tell(0)
-    guarded = Guarded(metric)
-    done: set[int] | None = set() if again else None
-    count = seen = 0
-    if isinstance(metric, Surveying):  # a new reply may change the scores of the others
-        metric.survey(answered for _, answered in _answered(store, metric, siblings))
-        done = set()
-    stream = _answered(store, metric, siblings)
-    size = getattr(metric, "page", PAGE)
-    while page := list(itertools.islice(stream, size if done is not None else 1)):
-        seen += len(page)
-        todo = [(ask, answered) for ask, answered in page if not done or ask.id not in done]
-        if not todo:
-            tell(seen)
-            continue
-        rows = guarded.score([answered for _, answered in todo])
+class _Pass:
+    """One metric's way through the replies of a run: the pages that it scores, and its scores so far."""
+
+    def __init__(
+        self,
+        store: Store,
+        metric: Metric,
+        *,
+        again: bool,
+        siblings: Mapping[str, Mapping[str, str]],
+        named: bool,
+        tell: Callable[[int], None],
+    ) -> None:
+        self.metric = metric
+        self.guarded = Guarded(metric)
+        self.count = 0
+        self.ended = False  # it was abandoned, or raised where it cannot be continued
+        self._store = store
+        self._again = again
+        self._siblings = siblings
+        self._named = named
+        self._tell = tell
+        self._seen = 0  # replies that are scored, or have been before
+
+    def pages(self) -> Iterator[Page]:
+        """Yield the replies to score, at most a page at a time."""
+        self._tell(0)
+        again, size = self._again, getattr(self.metric, "page", PAGE)
+        if isinstance(self.metric, Surveying):  # a new reply may change the scores of the others
+            self.metric.survey(answered for _, answered in self._replies())
+            again = True
+        stream = self._replies()
+        done: set[int] = set()
+        if not again and (first := list(itertools.islice(stream, 1))):
+            # The first reply shows the signatures; asks with a value for all of them are done.
+            rows = self.add(first, None)
+            sets = [self._store.scored(s) for s in {score.signature for scores in rows for score in scores}]
+            done = set.intersection(*sets) if sets else set()
+        while not self.ended and (page := list(itertools.islice(stream, size))):
+            todo = [(ask, answered) for ask, answered in page if ask.id not in done]
+            self._seen += len(page) - len(todo)
+            if todo:
+                yield todo
+
+    def add(self, page: Page, scored: list[list[Score]] | None) -> list[list[Score]]:
+        """Store the scores of a page. They are computed here if another process has not computed them."""
+        if self.ended:
+            return []
+        rows = self.guarded.score([answered for _, answered in page], scored)
         by_turn: dict[int | None, list[tuple[int, Score]]] = {}
-        for (ask, answered), scores in zip(todo, rows, strict=not guarded.stopped):
+        for (ask, answered), scores in zip(page, rows, strict=not self.guarded.stopped):
             last = answered.key.turn == len(ask.item.turns) - 1
             by_turn.setdefault(None if last else answered.key.turn, []).extend((ask.id, score) for score in scores)
         for turn in sorted(by_turn, key=lambda t: (t is None, t)):  # the last turn marks an ask as scored
-            store.add_scores(by_turn[turn], turn=turn, named=named)
-        store.commit()  # an interrupted slow metric keeps its scores so far
-        tell(seen)
-        count += sum(map(len, rows))
-        if guarded.stopped:
-            _warn(store, f"the metric {guarded.stopped}")
-            break
-        if done is None:  # the first reply shows the signatures; asks with a value for all of them are done
-            sets = [store.scored(s) for s in {score.signature for scores in rows for score in scores}]
-            done = set.intersection(*sets) if sets else set()
-    _check_declared(store, metric, guarded.emits, declared)
-    return count
+            self._store.add_scores(by_turn[turn], turn=turn, named=self._named)
+        self._store.commit()  # an interrupted slow metric keeps its scores so far
+        self.count += sum(map(len, rows))
+        self._seen += len(page)
+        self._tell(self._seen)
+        if self.guarded.stopped:
+            self.ended = True
+            _warn(self._store, f"the metric {self.guarded.stopped}")
+        return rows
+
+    @contextmanager
+    def guarding(self) -> Iterator[None]:
+        """End this pass if the metric raises: a plug-in may raise anything in applies() and survey()."""
+        try:
+            yield
+        except OvertoneError:
+            raise
+        except Exception as error:  # noqa: BLE001
+            self.count, self.ended = 0, True
+            _warn(self._store, f"the metric {self.metric.name} was left out: it raised {raised(error)}")
+
+    def _replies(self) -> Iterator[tuple[Ask, Answered]]:
+        return _answered(self._store, self.metric, self._siblings)
+
+
+def _score_with_all(passes: Sequence[_Pass], pool: ScoreWorkers | None) -> None:
+    """Score with every metric in turn, while the pool's processes compute the next pages of those that are slow."""
+    waiting: deque[tuple[_Pass, Page, Future[list[list[Score]] | None] | None]] = deque()
+
+    def finish(most: int) -> None:
+        while len(waiting) > most:
+            one, page, future = waiting.popleft()
+            with one.guarding():
+                one.add(page, future.result() if future else None)
+
+    for one in passes:
+        with one.guarding():
+            for page in one.pages():
+                answered = [answered for _, answered in page]
+                waiting.append((one, page, pool.submit(one.metric, answered) if pool else None))
+                finish(AHEAD)
+    finish(0)
 
 
 def _answered(
@@ -278,7 +344,7 @@ def _answered(
 ) -> Iterator[tuple[Ask, Answered]]:
     """Yield every reply that the metric applies to."""
     root = store.meta().get("root")
-    sounds = Sounds(store.audio_path, Path(root) if root else None)
+    sounds = Sounds(partial(sound_path, store.folder), Path(root) if root else None)
     for ask in store.answered():
         if metric.applies(ask.item):
             references = siblings.get(ask.item.group, {}) if _has_siblings(ask.item) else {}

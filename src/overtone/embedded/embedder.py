@@ -1,4 +1,7 @@
-"""Offline sentence embeddings: all-MiniLM-L6-v2 in plain NumPy, six layers of BERT read from a safetensors file."""
+"""Offline sentence embeddings: all-MiniLM-L6-v2 in plain NumPy, six layers of BERT read from a safetensors file.
+
+A text's vector does not depend on the number of cores. It depends on the batch, in the last digits.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overtone.embedded import require
+from overtone.embedded.one_thread import one_thread
 from overtone.embedded.wordpiece import WordPiece
 from overtone.errors import DataError
 from overtone.paths import sha256
@@ -136,6 +140,10 @@ class Embedder:
 
     def _states(self, ids: NDArray[np.int64], mask: Vectors, layer: int = LAYERS) -> Vectors:
         """Return the states (B, T, 384) after a layer; layer 0 is the embeddings that the first layer reads."""
+        with one_thread():
+            return self._computed(ids, mask, layer)
+
+    def _computed(self, ids: NDArray[np.int64], mask: Vectors, layer: int) -> Vectors:
         size, length = ids.shape
         x = _normed(self._words[ids] + self._places[:length], *self._norm).reshape(-1, WIDTH)
         hidden = (mask[:, None, None, :] - 1.0) * np.float32(1e9)  # (B, 1, 1, T): padding gets no attention

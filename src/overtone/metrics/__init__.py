@@ -88,7 +88,8 @@ class Metric(Protocol):
     """The interface of every metric. A metric may emit several `Score.metric` names, e.g. `wer` and `wer_raw`.
 
     A slow metric may set `page`, the number of replies per call of `score` (256 without it): progress is reported, and
-    scores are stored, after each call.
+    scores are stored, after each call. With `slow = True` it is copied into several processes (by pickle), each of
+    which scores other pages of replies. It must not keep a state between pages, nor hold a process or a connection.
     """
 
     name: str

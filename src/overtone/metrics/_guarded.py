@@ -21,10 +21,13 @@ class Guarded:
         self._in_a_row = 0
         self.emits: dict[str, str] = {}  # score name → latest signature
 
-    def score(self, answered: Sequence[Answered]) -> list[list[Score]]:
-        """Return the scores of each reply. There are fewer rows than replies if the metric is abandoned on the way."""
+    def score(self, answered: Sequence[Answered], scored: list[list[Score]] | None = None) -> list[list[Score]]:
+        """Return the scores of each reply. There are fewer rows than replies if the metric is abandoned on the way.
+
+        `scored` are the metric's rows if another process has computed them.
+        """
         try:
-            rows = self._checked(answered)
+            rows = self._checked(answered, scored)
         except UsageError:  # a wrong option, which concerns every reply
             raise
         except Exception:  # noqa: BLE001 - a plug-in may raise anything; the next line finds which replies
@@ -53,9 +56,9 @@ class Guarded:
         emits = self.emits or {self.metric.name: f"{self.metric.name}|v{self.metric.version}"}
         return [Score(name, signature, None, reason) for name, signature in emits.items()]
 
-    def _checked(self, answered: Sequence[Answered]) -> list[list[Score]]:
+    def _checked(self, answered: Sequence[Answered], scored: list[list[Score]] | None = None) -> list[list[Score]]:
         """Return the metric's rows. Raises TypeError or ValueError for scores that cannot be stored."""
-        rows = self.metric.score(answered)
+        rows = self.metric.score(answered) if scored is None else scored
         if len(rows) != len(answered):
             raise ValueError(f"score() returned {len(rows)} rows for {len(answered)} replies")
         for row in rows:

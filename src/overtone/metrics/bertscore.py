@@ -61,11 +61,13 @@ class Match(Struct, frozen=True):
 def match(pairs: Sequence[tuple[str, str]], *, layer: int = LAYER) -> list[Match]:
     """Return the BERTScore of each (reply, reference). Raises MissingExtra without the embedder."""
     from overtone.embedded.embedder import tokens
+    from overtone.embedded.one_thread import one_thread
 
     texts = sorted({text for pair in pairs for text in pair})
     states = [_unit(vectors) for _, vectors in tokens(texts, layer=layer, longest=LONGEST)]
     at = {text: i for i, text in enumerate(texts)}
-    return [_matched(states[at[reply]], states[at[reference]]) for reply, reference in pairs]
+    with one_thread():
+        return [_matched(states[at[reply]], states[at[reference]]) for reply, reference in pairs]
 
 
 def _unit(states: States) -> States:
@@ -140,6 +142,7 @@ class BertScore(ReplyMetric):
         model: str = "all-MiniLM-L6-v2",
     ) -> None:
         self._layer, self._baseline, self._helper, self._model = layer, baseline or Baseline(), helper, model
+        self.slow = helper is None  # a helper's process is not copied
 
     def score(self, answered: Sequence[Answered]) -> list[list[Score]]:
         foreign = [english_only(self._model, a.language) if self._model in ENGLISH else "" for a in answered]

@@ -141,6 +141,7 @@ class Prosody(ReplyMetric):
     name = "prosody"
     version = VERSION
     page = 16
+    slow = True
 
     def __init__(self) -> None:
         self._references: dict[str, Delivery | str] = {}  # by path; a text is the reason why it is missing

@@ -48,6 +48,7 @@ class EmbeddingMetric(ReplyMetric):
 
     emits: str
     signed: str
+    slow = True
 
     def texts(self, a: Answered) -> list[str]:
         """Return the texts of a reply to embed."""

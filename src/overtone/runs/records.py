@@ -124,6 +124,13 @@ class Beside(Generic[T]):
         return found
 
 
+def sound_path(folder: Path, name: str) -> Path:
+    """Return the path of a sound in a run folder; see `Rows.audio_path`."""
+    if not SHA.fullmatch(name):
+        raise StoreError(f"{folder}: {name[:80]!r} is not the name of a stored sound")
+    return inside(folder / "audio", f"{name[:2]}/{name}.wav")
+
+
 class Rows:
     """The methods of a store that read."""
 
@@ -322,9 +329,7 @@ class Rows:
 
     def audio_path(self, name: str) -> Path:
         """Return the path of a stored sound. Raises for an invalid name and for a link that leaves the folder."""
-        if not SHA.fullmatch(name):
-            raise StoreError(f"{self.folder}: {name[:80]!r} is not the name of a stored sound")
-        return inside(self.folder / "audio", f"{name[:2]}/{name}.wav")
+        return sound_path(self.folder, name)
 
     def clips(self) -> dict[str, tuple[str, int, int, float]]:
         """Map the path of every clip that the run has used to its SHA-256, size, mtime in ns and seconds."""

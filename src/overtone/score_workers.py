@@ -1,0 +1,157 @@
+"""Processes that compute slow metrics on pages of replies, one page each, so that scoring uses every core.
+
+The caller divides the replies into the same pages whatever the number of processes, and stores the scores itself, in
+order. A page that a process cannot score (the metric raises, the process dies) comes back as None; the caller scores
+it like every other page. `multiprocessing` would start the caller's own script again in each process; these processes
+import Overtone alone.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import pickle
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from typing import IO, Any
+
+from overtone.metrics import Answered, Metric
+from overtone.schema import Score
+
+Rows = list[list[Score]]
+MOST = 8  # processes; each may hold the embedder
+LEAST = 64  # replies, below which starting processes takes longer than it saves
+_COMMAND = [sys.executable, "-P", "-m", "overtone.score_workers"]
+_kept: list[ScoreWorkers] = []  # the processes that `keep_workers` holds between calls
+
+
+def default_processes() -> int:
+    """Return the number of scoring processes: one per core that this process may use, at most MOST."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(MOST, cores))
+
+
+class ScoreWorkers:
+    """Up to `processes` processes, started with the first page."""
+
+    def __init__(self, processes: int) -> None:
+        self.processes = processes
+        self._jobs: queue.SimpleQueue[tuple[bytes, Future[Rows | None]] | None] = queue.SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._children: list[subprocess.Popen[bytes]] = []
+        self._closed = False
+
+    def submit(self, metric: Metric, answered: Sequence[Answered]) -> Future[Rows | None] | None:
+        """Score a page in a process. Return None if the metric does not ask for one or cannot be sent to it."""
+        if not getattr(metric, "slow", False):
+            return None
+        try:
+            job = pickle.dumps((pickle.dumps(metric), list(answered)))
+        except Exception:  # noqa: BLE001 - a plug-in's object may refuse in any way; it is scored in this process
+            return None
+        while len(self._threads) < self.processes:
+            self._threads.append(threading.Thread(target=self._work, daemon=True))
+            self._threads[-1].start()
+        future: Future[Rows | None] = Future()
+        self._jobs.put((job, future))
+        return future
+
+    def close(self) -> None:
+        """End the processes. Pages that are not finished come back as None."""
+        self._closed = True
+        for _ in self._threads:
+            self._jobs.put(None)
+        for child in self._children:
+            child.kill()
+        for thread in self._threads:
+            thread.join()
+
+    def _work(self) -> None:
+        child: subprocess.Popen[bytes] | None = None
+        with contextlib.suppress(OSError):  # without a process, every page comes back as None
+            child = subprocess.Popen(_COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=_environment())
+            self._children.append(child)
+        while (work := self._jobs.get()) is not None:
+            job, future = work
+            future.set_result(None if self._closed else _ask(child, job))
+        if child is not None:
+            child.kill()
+            child.communicate()
+
+
+@contextlib.contextmanager
+def workers(processes: int, replies: int) -> Iterator[ScoreWorkers | None]:
+    """Lend the processes for one run with this many replies, or None if one process is as fast."""
+    if processes < 2 or replies < LEAST:
+        yield None
+    elif _kept:
+        yield _kept[-1]
+    else:
+        mine = ScoreWorkers(processes)
+        try:
+            yield mine
+        finally:
+            mine.close()
+
+
+@contextlib.contextmanager
+def keep_workers() -> Iterator[None]:
+    """Use the same processes for all runs that are scored inside this block."""
+    _kept.append(ScoreWorkers(default_processes()))
+    atexit.register(_kept[-1].close)
+    try:
+        yield
+    finally:
+        atexit.unregister(_kept[-1].close)
+        _kept.pop().close()
+
+
+def _environment() -> dict[str, str]:
+    """Return the environment of a process: one thread of arithmetic, because there is one process per core."""
+    return {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+
+
+def _ask(child: subprocess.Popen[bytes] | None, job: bytes) -> Rows | None:
+    if child is None or child.stdin is None or child.stdout is None:
+        return None
+    try:
+        child.stdin.write(len(job).to_bytes(8, "little") + job)
+        child.stdin.flush()
+        rows: Rows | None = pickle.load(child.stdout)
+    except (OSError, EOFError, ValueError, pickle.UnpicklingError):  # the process has died
+        return None
+    return rows
+
+
+def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
+    """Score pages until the requests end."""
+    metrics: dict[bytes, Any] = {}
+    while len(size := requests.read(8)) == 8:
+        rows: Rows | None = None
+        try:
+            packed, answered = pickle.loads(requests.read(int.from_bytes(size, "little")))
+            if packed not in metrics:
+                metrics[packed] = pickle.loads(packed)
+            rows = metrics[packed].score(answered)
+            data = pickle.dumps(rows)
+        except Exception:  # noqa: BLE001 - the caller scores this page itself and reports the error
+            data = pickle.dumps(None)
+        answers.write(data)
+        answers.flush()
+
+
+def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the caller, which ends this process
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints must not get between the answers
+    serve(sys.stdin.buffer, answers)
+
+
+if __name__ == "__main__":
+    main()
