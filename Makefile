@@ -33,13 +33,13 @@ $(WORKER)/.ready: src/overtone/workers/requirements-test.txt
 	$(WORKER)/bin/python -m pip install $(PIP_QUIET) --no-deps --requirement $<
 	@touch $@
 
-# $(call from_debian,IS IT HERE?,PACKAGES,NAME): install from Debian where we may; otherwise the tests skip and say so.
+# $(call from_debian,IS IT HERE?,PACKAGES,NAME): install from Debian where we may; otherwise tests skip and METEOR stays empty.
 define from_debian
 @if $(1); then :; \
 elif command -v apt-get >/dev/null && { [ "$$(id -u)" = 0 ] || sudo -n true 2>/dev/null; }; then \
 	root=$$([ "$$(id -u)" = 0 ] || echo sudo -n); \
-	$$root apt-get update -qq && $$root apt-get install -y -qq --no-install-recommends $(2) >/dev/null || echo "no $(3): its tests will skip"; \
-else echo "no $(3) and no right to install it: its tests will skip"; fi
+	$$root apt-get update -qq && $$root apt-get install -y -qq --no-install-recommends $(2) >/dev/null || echo "no $(3): what needs it is left out"; \
+else echo "no $(3) and no right to install it: what needs it is left out"; fi
 endef
 
 browser:
@@ -49,7 +49,7 @@ wordnet:
 	$(call from_debian,[ -e /usr/share/wordnet/data.noun ],wordnet-base,WordNet)
 
 # ── commands ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-demo: $(VENV)/.core
+demo: $(VENV)/.core wordnet
 	$(BIN)/overtone demo --out demo
 
 # One thread of arithmetic each: tests start processes of their own, and more threads than cores only wait. Those of

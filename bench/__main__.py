@@ -5,6 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 
-for name in ("startup", "wer", "metrics", "bertscore", "arena", "arena_draws", "pipeline", "throughput"):
+for name in ("startup", "wer", "metrics", "bertscore", "arena", "arena_draws", "scoring", "pipeline", "throughput"):
     print(f"\n── bench.{name}", flush=True)
     subprocess.run([sys.executable, "-m", f"bench.{name}"], check=True)

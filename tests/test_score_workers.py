@@ -13,7 +13,7 @@ import pytest
 
 from overtone import score_workers
 from overtone.metrics import Answered, prosody
-from overtone.schema import Item, Key, Score
+from overtone.schema import Clip, Item, Key, Score, Turn
 from overtone.score_workers import ScoreWorkers, keep_workers, serve, workers
 from overtone.scoring import score_run
 from tests.report.fake_run import make_run
@@ -39,7 +39,17 @@ class Raising(prosody.Prosody):
 
 
 def replies() -> list[Answered]:
-    item = Item(id="open/x", benchmark="open", level=3, task="converse", category="conversation", case="x", group="x")
+    item = Item(
+        id="open/x",
+        benchmark="open",
+        level=3,
+        task="converse",
+        category="conversation",
+        case="x",
+        group="x",
+        style="target",
+        turns=(Turn(Clip("c.wav", seconds=1.0), "Hi.", ""),),
+    )
     return [Answered(Key("open/x", "basic", 0, 0), item, "Hello.")]
 
 
