@@ -87,7 +87,7 @@ class ScoreWorkers:
 
 @contextlib.contextmanager
 def workers(processes: int, replies: int) -> Iterator[ScoreWorkers | None]:
-    """Lend the processes for one run with this many replies, or None if one process is as fast."""
+    """Yield the processes for a run with this many replies, or None if one process is as fast."""
     if processes < 2 or replies < LEAST:
         yield None
     elif _kept:

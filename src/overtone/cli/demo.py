@@ -91,7 +91,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 class _Demo:
-    """The demo's phases, one line each. What their commands print goes to demo.log."""
+    """The demo's phases, one line each. The output of their commands goes to demo.log."""
 
     def __init__(self, out: Path, phases: int) -> None:
         self.out = out
