@@ -1,1 +1,1 @@
-"""Scripts become clips: a voice, a delivery, a scene, and the questions asked about them."""
+"""Build spoken test sets from scripts: voices, deliveries, scenes, and questions about the clips."""

@@ -1,7 +1,7 @@
-"""Collect the findings of every gate, what is left out because of them, and what forbids a release.
+"""Collect the gates' findings, the scripts and clips left out because of them, and the reasons against a release.
 
 If the target or the alternative clip of a script fails, the whole script is left out: its questions are only fair if
-both clips are asked about. A neutral or control clip that fails is left out alone.
+they are asked on both clips. If a neutral or control clip fails, only that clip is left out.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["GateReport", "Solver", "questions", "record", "sounds", "texts", "wr
 
 
 class GateReport(Struct, frozen=True):
-    """The findings so far, and what is left out because of them."""
+    """The gates' findings so far, and the scripts and clips that are left out because of them."""
 
     ran: bool = False
     findings: tuple[Finding, ...] = ()
@@ -44,7 +44,7 @@ class GateReport(Struct, frozen=True):
     blocks: tuple[str, ...] = ()  # reasons against a release that leave nothing out
     rates: tuple[Rate, ...] = ()  # word error rates by style and cue
     measures: dict[str, Measures] = {}  # clip's name within audio/ → its measures
-    transcripts: dict[str, str] = {}  # clip's path → what the recogniser heard
+    transcripts: dict[str, str] = {}  # clip's path → the recogniser's transcript
     leaks: tuple[text_leak.Row, ...] = ()
     predictability: tuple[neutral_words.Predicted, ...] = ()
     identified: tuple[telltale.Identified, ...] = ()  # how often a reader identifies each kind of option
@@ -62,8 +62,8 @@ class GateReport(Struct, frozen=True):
 
 
 def texts(part: Collection, reviews: Path | None, seed: int) -> GateReport:
-    """Run the gates on scripts, before anything is spoken. If there are reviews, only scripts that the reviewers
-    accepted are built. The package's own sets come with reviews."""
+    """Run the gates on scripts, before anything is spoken. If there are reviews, scripts that the reviewers did not
+    accept are left out. The package's own sets come with reviews."""
     findings = neutral_words.check(part.scripts)
     blocks = [f"{f.subject}: {f.reason}" for f in findings if f.subject == "set"]
     checked = {"words": len(part.scripts)}
@@ -88,7 +88,7 @@ def sounds(
     progress: Progress,
     alone_in: frozenset[str] = ALONE,
 ) -> GateReport:
-    """Run the gates on clips. A clip in a style of `alone_in` is left out alone, any other with its whole group."""
+    """Run the gates on clips. A failing clip is left out with its group, or alone if its style is in `alone_in`."""
     records = [record(job, made, options) for job, made in clips]
     result = audio_gates(records, out, jobs, progress, strength=options.strength, snr=options.snr)
     owner = {r.path: (r.case_id, r.style) for r in records}
@@ -112,8 +112,8 @@ def sounds(
 
 
 def record(job: Job, made: Made, options: Options) -> ClipRecord:
-    """Describe a clip for the gates. If a clip has several cues, the last applied one is measured, against a twin that
-    has the others. A user's recording has no cue here, because no recipe promises anything about it."""
+    """Describe a clip for the gates. If a clip has several cues, only the cue applied last is measured, against a twin
+    that has all the other cues. A user's recording has no cue here, because no recipe promises anything about it."""
     native = job.speaker is None or cast(options.voices).engine(job.speaker).native
     cue = job.cues[-1] if job.cues and not job.file else ""
     return ClipRecord(
@@ -131,7 +131,8 @@ def questions(
     seed: int,
     progress: Progress,
 ) -> GateReport:
-    """Run the gates on questions. The leak test runs only on the whole set, because solvers learn from it."""
+    """Run the gates on questions, if `part` is the whole set. The leak test also needs at least LEAST scripts, because
+    its solvers learn from them."""
     if part != whole:
         return so_far
     findings = balance.check(part.scripts, asked)
@@ -163,7 +164,7 @@ def questions(
 
 
 def write_report(out: Path, report: GateReport) -> None:
-    """Write gates.json: what was checked, what was left out and why, and the tables of the leak test."""
+    """Write gates.json: the counts of each gate, left-out scripts and clips, findings, and tables of the leak test."""
     write_json(
         out / FILE,
         {

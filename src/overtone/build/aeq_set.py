@@ -63,8 +63,9 @@ def build(
     recognise: bool = False,
     progress: Progress = no_progress,
 ) -> Built:
-    """Build the package's own groups, or those of the user's MELD or table of tones, into `out`. `only` selects
-    settings, and `per_setting` the first groups of each. `licence` applies to the user's texts and recordings."""
+    """Build groups into `out`: the package's own, or those from the user's MELD folder or table of tones. `only`
+    selects settings; `per_setting` is the maximum number of groups per setting. `licence` applies to the user's texts
+    and recordings."""
     options = options or Options()
     if clips is not None and meld is None:
         raise UsageError("--clips needs --meld: these are MELD's recordings; add --meld DIR")
@@ -110,7 +111,7 @@ def build(
 
 
 def plan(options: Options, takes: Mapping[str, int]) -> list[Group]:
-    """Return every sound of the package's own groups; `takes` gives the take of each group."""
+    """Return all sounds of the package's own groups. `takes` maps the id of a group to its take number."""
     return _planned(_places([_own(group) for group in aeq_texts.read()]), options, takes, {}, "")
 
 
@@ -144,7 +145,7 @@ def _own(group: aeq_texts.Group) -> Variation:
 
 
 def _places(variations: Sequence[Variation]) -> Iterator[tuple[int, Variation]]:
-    """Yield each variation with its index among those of its setting. Speakers take turns by this index."""
+    """Yield each variation with its index within its setting. Speakers take turns by this index."""
     seen: Counter[str] = Counter()
     for variation in variations:
         yield seen[variation.setting], variation
@@ -185,7 +186,7 @@ def _jobs(v: Variation, place: int, players: Cast, take: int, sums: Mapping[str,
 
 
 def _rows(v: Variation, checked: GateReport) -> Iterator[dict[str, Any]]:
-    """Yield the instances of a group, if it is in the set."""
+    """Yield one JSON row for each variant of a group, without the variants that are left out."""
     kept = _kept(v, checked)
     for place, variant in enumerate(kept, 1):
         path = _clip(v, variant)
@@ -214,7 +215,7 @@ def _kept(v: Variation, checked: GateReport) -> tuple[Variant, ...]:
 
 
 def _whole(checked: GateReport, part: Sequence[Variation]) -> GateReport:
-    """Leave out groups of recordings in which too few variants passed to compare them."""
+    """Leave out each group of which too few variants passed for a comparison."""
     thin = [v.id for v in part if v.id not in checked.scripts and len(_kept(v, checked)) < _LEAST[v.setting]]
     reason = "too few of its variants pass to compare them; see them above"
     findings = (*checked.findings, *(Finding(_GATE, name, reason) for name in thin))

@@ -1,8 +1,9 @@
-"""The texts of the open set for AEQ-Bench, as their author writes them.
+"""Read the texts of the open set for AEQ-Bench, as written by their author.
 
-A group is one utterance. In a context group it is said in a neutral voice, and the background decides what the speaker
-needs. In a tone group the background is fixed and the voice decides. A model that ignores the varying part gives the
-same answer to all variants. No text reveals whether its speaker is a man or a woman, so any voice may speak it.
+A group is one utterance. In a context group it is said in a neutral voice, and the background determines the speaker's
+need. In a tone group the background is fixed and the voice determines the need. A model that ignores the varying part
+gives the same answer to all variants. No text reveals whether its speaker is a man or a woman, so any voice may speak
+it.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ VARIANTS = {"context": (2, 3), "tone": (4, 4)}  # lowest and highest number of v
 
 
 class Variant(Struct, frozen=True, forbid_unknown_fields=True):
-    """One context or tone, with the reference reply to it and how that reply is spoken."""
+    """One context or tone, its reference reply, and the speaking style of that reply."""
 
-    wants: str  # what the speaker needs here: for judges and people, never shown to a model
+    wants: str  # the speaker's need in this variant: for judges and people, never shown to a model
     reply: str
     style: str
     context: str = ""  # context groups only
@@ -43,7 +44,7 @@ class Variant(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def cue(self) -> Cue | None:
-        """The cue of the voice, or None if it is neutral."""
+        """The cue in the voice, or None for a neutral voice."""
         return BY_SLUG.get(self.tone)
 
 
@@ -58,7 +59,7 @@ class Group(Struct, frozen=True, forbid_unknown_fields=True):
     context: str = ""  # tone groups only: the same for all variants
 
     def context_of(self, variant: Variant) -> str:
-        """Return the background before this variant's utterance."""
+        """Return the background text that precedes this variant's utterance."""
         return variant.context or self.context
 
     def name_of(self, variant: Variant) -> str:
@@ -71,7 +72,7 @@ class _File(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read(folder: Path = FOLDER) -> list[Group]:
-    """Read the groups of a folder's files, ordered by file name. Raises DataError that names an invalid group."""
+    """Read the groups of a folder's files, ordered by file name. Raises DataError with the name of an invalid group."""
     groups: list[Group] = []
     seen: set[str] = set()
     paths = sorted(folder.glob("*.toml"))
@@ -87,7 +88,7 @@ def read(folder: Path = FOLDER) -> list[Group]:
 
 
 def _problem(group: Group) -> str:
-    """Return what is wrong with a group, or ""."""
+    """Return a message about the fault of a group, or "" if it is valid."""
     if not re.fullmatch(rf"{group.setting}-\d{{1,6}}", group.id):
         return f"an id is the setting and a number, like {group.setting}-07"
     if not re.fullmatch(r"[a-z]{1,40}", group.topic):

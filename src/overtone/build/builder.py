@@ -1,6 +1,6 @@
 """Build scripts into a benchmark folder in EchoMind's layout, with gates and a manifest.
 
-A clip's bytes depend on its script, its recipe, the seed and this room's code, never on the number of jobs or on
+A clip's bytes depend on its script, its recipe, the seed and this package's code, never on the number of jobs or on
 earlier builds. So a second build keeps existing clips, and a killed build resumes where it stopped.
 """
 
@@ -45,7 +45,7 @@ def build(
     progress: Progress = no_progress,
 ) -> Built:
     """Build a script set, or a user's file of scripts, into `out`. Existing unchanged sounds are kept. `only` selects
-    cues, and `per_cue` the first scripts of each. `licence` applies to a user's own texts."""
+    cues; `per_cue` is the maximum number of scripts per cue. `licence` applies to a user's own texts."""
     options = options or Options()
     whole = read_collection(named, licence)
     collection = _chosen(whole, only, per_cue)
@@ -78,8 +78,8 @@ def build(
 
 
 def _with_voices(options: Options, languages: Sequence[str]) -> Options:
-    """Choose espeak-ng's voices of the texts' language if no voices were named. Raises UsageError if a synthesiser is
-    known not to speak the language of a text."""
+    """If no voices were named, choose espeak-ng's voices for the language of the texts. Raises UsageError if a
+    synthesiser is known not to speak the language of a text."""
     if options.voices == DEFAULT_VOICES and len(languages) == 1 and languages[0] != DEFAULT:
         return msgspec.structs.replace(options, voices=(espeak.spec_for(languages[0]),))
     for spec, engine in cast(options.voices).engines.items():
@@ -93,8 +93,8 @@ def _with_voices(options: Options, languages: Sequence[str]) -> Options:
 
 
 def _without_unspoken(checked: GateReport, part: Collection, groups: Sequence[Group]) -> GateReport:
-    """Leave out clips that were not spoken, so that no text names them. With one voice per sex there is no second
-    speaker for the control, and a folder of recordings may lack it."""
+    """Leave out clips that were not spoken, so that no text file refers to them. A control clip is missing if there is
+    only one voice per sex, and may be missing in a folder of recordings."""
     spoken = {(group.id, job.style) for group in groups for job in group.jobs}
     planned = {group.id for group in groups}
     wanted = {(s.id, style) for s in part.scripts if s.id in planned for style in (*s.styles, "control")}
@@ -102,7 +102,7 @@ def _without_unspoken(checked: GateReport, part: Collection, groups: Sequence[Gr
 
 
 def _chosen(collection: Collection, only: Sequence[str], per_cue: int | None) -> Collection:
-    """Select the requested part. Conflicts and dialogues belong to the whole set, or to a share of each cue."""
+    """Select scripts and conflicts. Dialogues are included only if `only` is empty: at most 3 × `per_cue` of them."""
     cues = list(dict.fromkeys(s.cue for s in (*collection.scripts, *collection.conflicts)))
     for slug in only:
         if slug not in cues:

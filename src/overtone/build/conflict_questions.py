@@ -1,7 +1,8 @@
-"""Questions about conflicts of words and voice: what the words say, what the voice says, and whether they agree.
+"""Questions on scripts whose words and voice conflict: the cue in the words, the cue in the voice, their agreement.
 
-They are asked with the same options on the clip whose voice contradicts the words and on the twin whose voice agrees.
-The share of voice questions that are answered according to the words measures how far the text dominates.
+Each question is asked with the same options on two clips: one whose voice contradicts the words, and its twin whose
+voice agrees with them. The share of voice questions to which a model answers with the words' cue measures how much the
+model relies on text.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def _asked(script: Script, occurring: set[str], fair: Fair, orders: Orders, seed
     provenance = tuple(reading if reading in ("words", "voice") else "" for reading in order)
     clips: tuple[tuple[Style, str, str], ...] = (
         ("target", "voice", "Inconsistent"),
-        ("alternative", "words", "Consistent"),  # the twin's voice says what its words say
+        ("alternative", "words", "Consistent"),  # the twin's voice agrees with its words
     )
     for style, heard, agreement in clips:
         for category, gold in (("conflict-words", "words"), ("conflict-voice", heard)):

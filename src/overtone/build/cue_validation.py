@@ -1,7 +1,7 @@
-"""Which cues are validated: recognised by a classifier that has only heard real recordings, or by listeners.
+"""Look up which cues are validated: recognised by listeners, or by a classifier trained only on real recordings.
 
-`cue_validation.json` is written by `python -m experiments.realness --write` and holds for the embedded voice and the
-synthesised sounds. With another voice or other sounds, cues must be measured or rated before they count as validated.
+`cue_validation.json` is written by `python -m experiments.realness --write` and applies only to the embedded voice and
+the synthesised sounds. With another voice or other sounds, cues must be measured or rated first.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _UNMEASURED = "clips of this engine were not measured; import listeners' ratings
 
 
 class Status(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Whether a cue is recognised as intended, and how that was measured."""
+    """Whether a cue is recognised as intended, and the measurement behind this."""
 
     status: str  # validated | unvalidated
     recall: float | None = None
@@ -45,7 +45,7 @@ class Status(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 
 
 def statuses(engine: str = EMBEDDED) -> dict[str, Status]:
-    """Return the status of every cue for one engine (a SPEC or its kind). Only the embedded one was measured."""
+    """Return the status of every cue for one engine (a SPEC or its kind). Only the embedded engine was measured."""
     if parse_spec(engine).kind != EMBEDDED:
         return {cue.slug: Status("unvalidated", by=_UNMEASURED) for cue in CUES}
     return dict(_measured())
@@ -62,11 +62,12 @@ def _measured() -> Mapping[str, Status]:
 
 
 def from_ratings(path: Path, clips: Mapping[str, str], options: int = 4) -> dict[str, Status]:
-    """Return statuses from listeners' answers: a CSV with columns listener, clip, heard and perhaps options.
+    """Return statuses from listeners' answers: a CSV with columns listener, clip, heard and optionally options.
 
     `clips` maps each clip's name in the file to its cue ("" for a neutral one). `heard` is a cue's slug or label, or
-    "none". A cue is validated if the share of right answers, clustered by listener, is significantly above chance: the
-    mean of 1 ÷ options (default: `options`). A listener rates a clip once.
+    "none". A cue is validated if the share of right answers, clustered by listener, is significantly above chance.
+    Chance is the mean of 1 / options over the rows; rows without a number of options use `options`. A listener rates a
+    clip once.
     """
     right: dict[str, list[float]] = defaultdict(list)
     who: dict[str, list[str]] = defaultdict(list)
@@ -93,7 +94,7 @@ def from_ratings(path: Path, clips: Mapping[str, str], options: int = 4) -> dict
 
 
 def _ratings(path: Path, clips: Mapping[str, str], options: int) -> list[tuple[str, str, str, int]]:
-    """Read the rows of the file and check each; an error names the line."""
+    """Read and check every row of the file. Errors name the line."""
     columns = ("listener", "clip", "heard")
     rows = read_table(path, columns)
     if not rows:

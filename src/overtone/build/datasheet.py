@@ -1,4 +1,4 @@
-"""Write the datasheet and licence of a built set: its contents, how it was made, and what it may be used for."""
+"""Write the datasheet and licence of a built set: its contents, its production, and its permitted uses."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class About(Struct, frozen=True):
     name: str
     why: str
     holds: str
-    texts: str  # who wrote them
+    texts: str  # the authors of the texts
     chain: str  # how the sounds were made
     instead: str  # how to go beyond these cues; a sentence without its beginning
     counts: str = "\n"  # tables of clips and questions
@@ -84,7 +84,7 @@ class About(Struct, frozen=True):
 
 
 def about_scripts(part: Collection, left: Set[str], questions: Sequence[Question], clips: Sequence[Made]) -> About:
-    """Describe a set of scripts; those in `left` are left out."""
+    """Describe a set of scripts for its datasheet. `left` has the ids of the scripts that are left out."""
     spoken = [m for m in clips if not m.reply]
     holds = _HOLDS.format(
         scripts=sum(s.id not in left for s in part.scripts),
@@ -101,7 +101,7 @@ def about_scripts(part: Collection, left: Set[str], questions: Sequence[Question
 
 
 def used_cues(status: dict[str, str], clips: Sequence[Made]) -> dict[str, str]:
-    """Reduce `status` to the cues of the clips; to nothing if the clips are recordings of the user."""
+    """Return the entries of `status` for cues that occur in the clips; {} if the clips are the user's recordings."""
     used = {cue for m in clips for cue in (m.cue, *m.also) if cue and not m.reply}
     return {} if _recorded(clips) else {slug: state for slug, state in status.items() if slug in used}
 
@@ -115,7 +115,7 @@ def write_datasheet(
     status: dict[str, str],
     options: Options,
 ) -> None:
-    """Write DATASHEET.md and LICENSE beside a set. `status` lists the cues that are or are not validated."""
+    """Write DATASHEET.md and LICENSE beside a set. `status` maps each cue to its validation status."""
     text = _TEXT.format(
         **structs.asdict(about),
         version=__version__,
@@ -149,7 +149,7 @@ def _recorded(clips: Sequence[Made]) -> bool:
 
 
 def counts_table(clips: Iterable[Made], questions: Iterable[Question]) -> str:
-    """Return Markdown tables: clips by cue and style, then questions by kind with the count of right letters."""
+    """Return Markdown tables: clips by cue and style, then questions by kind and letter of the right answer."""
     by: Counter[tuple[str, str]] = Counter((m.cue or "(none)", m.style) for m in clips if not m.reply)
     styles = [s for s in (*STYLES, "changed", "steady", "plain") if any(key[1] == s for key in by)]
     lines = ["| cue | " + " | ".join(styles) + " |", "|---|" + "---:|" * len(styles)]

@@ -1,4 +1,4 @@
-"""Apply a delivery to plain speech: a recipe with the WORLD vocoder and vocal events.
+"""Apply a delivery to plain speech: change the voice with the WORLD vocoder by a recipe, and insert vocal events.
 
 Every clip goes through the same chain, including the neutral one, whose recipe changes nothing. So a clip differs from
 its neutral twin only by its cue, and not by the traces of a vocoder. The recipes are in `recipes.py`.
@@ -57,7 +57,7 @@ class Voiced:
 
     @functools.cached_property
     def stressed(self) -> Array:
-        """A value from 0 to 1 per frame: 1 in the middle of a stressed syllable, the louder half of the vowels."""
+        """A value from 0 to 1 per frame: 1 in the middle of a stressed vowel (the louder half of all vowels)."""
         smooth = _smoothed(np.where(self.f0 > 0, self.power, self.power.min()), np.hanning(25) / 12)
         tops = np.flatnonzero((smooth[1:-1] > smooth[:-2]) & (smooth[1:-1] >= smooth[2:])) + 1
         out = np.zeros(self.f0.size)
@@ -70,8 +70,8 @@ class Voiced:
 
 
 def analyse(speech: Sound) -> Voiced:
-    """Extract pitch, envelope and noise from plain speech at RATE. This is the expensive half of a clip: do it once per
-    voice and script."""
+    """Extract pitch, envelope and noise from plain speech at RATE. This is the slow step of rendering, so do it once
+    per voice and script."""
     pw = _world()
     x = np.ascontiguousarray(_trimmed(speech), dtype=np.float64)
     rough, at = pw.dio(x, RATE, f0_floor=_FLOOR, f0_ceil=_CEIL, frame_period=1000 * _FRAME, speed=4)
@@ -81,7 +81,7 @@ def analyse(speech: Sound) -> Voiced:
 
 
 def _aperiodicity(x: Sound, f0: Array, at: Array, shape: tuple[int, ...]) -> Array:
-    """Measure the noise of some voiced frames at each frequency; the others use the nearest measured frame."""
+    """Return the noise per frame and frequency, measured in some voiced frames. Other frames copy the nearest one."""
     out = np.full(shape, 1 - 1e-12)
     voiced = np.flatnonzero(f0 > 0)
     if voiced.size:
@@ -102,8 +102,8 @@ def deliver(
     dbfs: float = ORDINARY_DBFS,
     event: Event = vocal_events.event,
 ) -> Sound:
-    """Return speech at RATE delivered by the recipe; `dbfs` is the level of the words before the recipe's gain. `scale`
-    is the size of the speaker's throat. It shapes the vocal events, which `event` makes at root mean square 1."""
+    """Apply a recipe to plain speech; return samples at RATE. `dbfs` is the level of the words before the recipe's
+    gain. `scale` is the size of the speaker's throat, for vocal events; `event` renders these at root mean square 1."""
     recipe = _for(recipe, voiced.pitch, scale)
     scale *= recipe.formants if recipe.become else 1.0
     at, held = _timing(voiced, recipe)
@@ -142,7 +142,7 @@ def _world() -> Any:
 
 
 def _trimmed(x: Sound) -> Sound:
-    """Remove the engine's silence at either end, except for 60 ms."""
+    """Trim the engine's silence at either end to 60 ms."""
     loud = np.flatnonzero(np.abs(x) > 0.004)
     if not loud.size:
         return x
@@ -151,7 +151,7 @@ def _trimmed(x: Sound) -> Sound:
 
 
 def _timing(voiced: Voiced, recipe: Recipe) -> tuple[Array, NDArray[np.bool_]]:
-    """Return the position of each new frame in the plain speech, and which new frames are an added pause."""
+    """Return the position of each new frame in the plain speech, and a mask of the new frames in added pauses."""
     power = voiced.power
     gap = power < power.max() + _QUIET_DB
     length = np.where(gap, recipe.pauses, 1.0) / recipe.rate
@@ -171,7 +171,7 @@ def _timing(voiced: Voiced, recipe: Recipe) -> tuple[Array, NDArray[np.bool_]]:
 
 
 def _last(voiced: Voiced) -> Array:
-    """Mark the last 200 ms of voiced speech, where speakers slow down, with 1."""
+    """Return 1 for frames in the last 200 ms of voiced speech, where speakers slow down, and 0 for all others."""
     out = np.zeros(voiced.f0.size)
     spoken = np.flatnonzero(voiced.f0 > 0)
     if spoken.size:
@@ -262,7 +262,7 @@ def _timbre(envelope: Array, recipe: Recipe) -> Array:
 
 
 def _detail(envelope: Array) -> Array:
-    """Return how each frame's resonances differ from the speaker's mean, as log power without slow slopes."""
+    """Return each frame's resonances minus the speaker's mean resonances, as log power without slow slopes."""
     log = np.log(envelope + 1e-16)
     power = log.mean(axis=1)
     spoken = power > power.max() - 8
@@ -273,14 +273,15 @@ def _detail(envelope: Array) -> Array:
 
 
 def _slope(bins: int, pivot: float, db: float) -> Array:
-    """Return a slope of `db` per octave around a pivot, from 100 Hz to 6 kHz; a negative pivot slopes only below it."""
+    """Return a spectral slope of `db` per octave around |pivot| Hz, from 100 Hz to 6 kHz. If `pivot` is negative, the
+    slope is flat above |pivot|."""
     hertz = np.clip(np.linspace(0, RATE / 2, bins), 100.0, 6000.0)
     octaves = np.log2(hertz / abs(pivot))
     return np.asarray(db * (np.minimum(octaves, 0) if pivot < 0 else octaves))[None, :]
 
 
 def _with_events(words: Sound, recipe: Recipe, rng: Rng, pitch: float, scale: float, event: Event) -> Sound:
-    """Insert the recipe's events before the words, in the clearest gap inside, or after them."""
+    """Insert the recipe's events before the words, in the clearest gap between words, or after the words."""
     before, after = [np.zeros(int(EDGE * RATE))], [np.zeros(int(EDGE * RATE))]
     reference = level(words)
     for name, place, db in recipe.events:

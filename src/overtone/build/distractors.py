@@ -30,7 +30,7 @@ VOICED_RATIO = 0.5  # a clip with a smaller share of the twin's voiced frames is
 
 
 class Question(Struct, frozen=True):
-    """One question about one clip. `provenance` gives for each option the reading under which it is right."""
+    """One question about one clip. `provenance` names, for each option, the reading of the clip that makes it right."""
 
     id: str
     script: Script
@@ -52,7 +52,7 @@ class Question(Struct, frozen=True):
 
 
 class Measured(Protocol):
-    """The measures of a clip that are used here; audio.Measures has them."""
+    """The fields of audio.Measures that this module uses."""
 
     @property
     def rate_hz(self) -> float | None: ...
@@ -104,8 +104,8 @@ def arguable(script: Script, style: str, measured: Mapping[str, Measured]) -> fr
 
 
 class Fair:
-    """Pick wrong answers so that the options alone do not reveal the right one. Each cue is offered as a wrong answer
-    in proportion to how often it is right. Of any two cues that meet, each is right as often as the other."""
+    """Pick wrong answers so that the options alone do not reveal the right one. A cue is offered as a wrong answer in
+    proportion to the number of its right answers. Two cues that are offered together are right equally often."""
 
     def __init__(self, right: Iterable[str]) -> None:
         self._right = Counter(right)
@@ -113,14 +113,14 @@ class Fair:
         self._lost: Counter[tuple[str, str]] = Counter()  # (right, wrong) cues, and (right, wrong) categories
 
     def pick(self, right: Sequence[Cue], pool: Sequence[Cue], beside: Sequence[Cue], rng: np.random.Generator) -> Cue:
-        """Choose a wrong answer from `pool` for clips on which `right` are right, next to those already chosen. A cue
-        that does not clash with the others is preferred."""
+        """Choose a wrong answer from `pool` for clips whose right answers are `right`. `beside` has the wrong answers
+        chosen before. Cues that clash with none of these are preferred."""
         pool = [c for c in pool if not any(_clash(c, other) for other in (*right, *beside))] or pool
         mixed = [pool[int(i)] for i in rng.permutation(len(pool))]
         return min(mixed, key=lambda c: self._burden(right, c))
 
     def count(self, right: Sequence[Cue], offered: Sequence[Cue]) -> None:
-        """Record that `offered` were wrong answers where each of `right` was right."""
+        """Record that the cues in `offered` were wrong answers on clips where one of `right` was right."""
         for cue in right:
             for wrong in (*offered, *(c for c in right if c != cue)):
                 self._offered[wrong.slug] += 1
@@ -128,7 +128,7 @@ class Fair:
                 self._lost[cue.category, wrong.category] += 1
 
     def _burden(self, right: Sequence[Cue], wrong: Cue) -> float:
-        """Return how much more often than its share a cue was wrong so far, alone and against the right ones."""
+        """Score how often a cue was wrong so far, relative to its right answers and against the cues in `right`."""
         burden = 10 * self._offered[wrong.slug] / max(self._right[wrong.slug], 0.5)
         for cue in right:
             burden += self._lost[cue.slug, wrong.slug] - self._lost[wrong.slug, cue.slug]
@@ -141,7 +141,7 @@ def _clash(one: Cue, other: Cue) -> bool:
 
 
 class Orders:
-    """Choose orders of options so that the right readings share the letters evenly, together and individually."""
+    """Choose orders of options so that right answers spread evenly over the letters, in total and for each reading."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed

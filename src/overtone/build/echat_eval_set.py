@@ -1,7 +1,8 @@
 """`overtone build echat-eval`: queries with all their labels in one recording, and replies in a fitting emotion.
 
-Labels are applied one after the other: gender, age, emotion, sound. The gates compare each step with the one before, so
-that every label is measured separately. Steps are stored in `steps/` and are not part of the set.
+Labels are applied one after the other: gender, age, emotion, sound. The recording after each label is a step. The gates
+compare each step with the previous one, so that every label is measured separately. Steps are in `steps/`, outside the
+set.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def build(
     gates: bool = True,
     progress: Progress = no_progress,
 ) -> Built:
-    """Build the set into `out`. `only` selects categories, and `per_category` the first sentences of each."""
+    """Build the set into `out`. `only` selects categories; `per_category` limits the number of sentences in each."""
     options = options or Options()
     for category in only:
         if category not in CATEGORIES:
@@ -83,14 +84,14 @@ def build(
 
 
 def plan(options: Options, takes: Mapping[str, int], queries: Iterable[Query] | None = None) -> list[Group]:
-    """Return every sound of the set, or of the given queries; `takes` gives the take of each query."""
+    """Return all sounds of the queries (default: the set's). `takes` maps the id of a query to its take number."""
     players = cast(options.voices)
     wanted = echat_texts.read() if queries is None else queries
     return settled([Group(q.id, "", tuple(_jobs(q, players, takes.get(q.id, 0)))) for q in wanted], options)
 
 
 def _jobs(query: Query, players: Cast, take: int) -> Iterator[Job]:
-    """Yield every rendering of a query with the steps that lead to it, each step once; and the replies."""
+    """Yield the jobs of a query: every rendering, each intermediate step once, and the replies."""
     items = list(echat_texts.spoken([query]))
     ordered = {one.id: _ordered_cues(one) for one in items}
     # as loud as the open set's scenes, unless the voice may get louder: anger needs headroom

@@ -1,7 +1,8 @@
-"""The texts of the open set for EChat-eval, as their author writes them.
+"""Read the texts of the open set for EChat-eval, as written by their author.
 
-Every sentence is said in two ways, and each way needs a different reply; the words alone do not decide. Labels are
-EChat's: emotion, age, gender and (sound) event. A category has the label of its name; `multi` has two or three.
+Every sentence is said in two ways, and each way needs a different reply; the words alone do not determine the reply.
+Labels are EChat's: emotion, age, gender and (sound) event. Sentences of a category have the label in the category's
+name; sentences of `multi` have two or three labels.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ SLUGS = {"old": "elderly"}  # label → our cue, if it is another word
 
 
 class Rendition(Struct, frozen=True, forbid_unknown_fields=True):
-    """One way to say a query: the labels of the voice, the reference reply, and how that reply is spoken."""
+    """One way to say a query: the labels of the voice, the reference reply, and the speaking style of that reply."""
 
     reply: str
     reply_emotion: Emotion  # the emotion of the reply's voice
@@ -59,7 +60,7 @@ class Rendition(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def labels(self) -> dict[str, str]:
-        """The labels that are set, by kind."""
+        """The non-empty labels, by kind."""
         named = {"emotion": self.emotion, "age": self.age, "gender": self.gender, "event": self.event}
         return {kind: label for kind, label in named.items() if label}
 
@@ -95,7 +96,7 @@ class Spoken(Struct, frozen=True):
 
     @property
     def voice(self) -> str:
-        """The role that speaks it: the query's, or one of the other sex if the gender label requires that."""
+        """The role that speaks the item: the query's role, or one of the other sex if the gender label requires it."""
         if not self.said.gender or ROLES[self.query.voice] == self.said.gender:
             return self.query.voice
         same = [[name for name, sex in ROLES.items() if (sex == self.said.gender) == fits] for fits in (True, False)]
@@ -112,8 +113,8 @@ class Spoken(Struct, frozen=True):
     def record(self) -> dict[str, Any]:
         """Return the entry of `echat_eval.json`: EChat's raw record with some additions.
 
-        The additions are `category` and, in `extra`, the topic, the emotion of the reply's voice (`a_emotion`) and how
-        the reference reply is spoken (`style`).
+        The additions are `category` and, in `extra`, the topic, the emotion of the reply's voice (`a_emotion`) and the
+        speaking style of the reference reply (`style`).
         """
         keys = {"emotion": "q_emotion", "event": "caption"}
         tags = {keys.get(kind, kind): f"<{TAGS.get(name, name.upper())}>" for kind, name in self.said.labels.items()}
@@ -140,7 +141,7 @@ class _File(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read(folder: Path = FOLDER) -> tuple[Query, ...]:
-    """Read the queries of a folder, by category. Raises DataError that names an invalid query."""
+    """Read the queries of a folder, by category. Raises DataError with the name of an invalid query."""
     queries: list[Query] = []
     seen: set[str] = set()
     for path in (folder / f"{category}.toml" for category in CATEGORIES):
@@ -159,7 +160,7 @@ def spoken(queries: Iterable[Query]) -> Iterator[Spoken]:
 
 
 def _problem(query: Query, category: str) -> str:
-    """Return what is wrong with a query, or ""."""
+    """Return a message about the fault of a query, or "" if it is valid."""
     if not re.fullmatch(rf"{category}-\d\d", query.id):
         return f"an id is the category and two digits, like {category}-01"
     if not re.fullmatch(r"[a-z]{1,40}", query.topic):

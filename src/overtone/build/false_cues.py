@@ -1,6 +1,6 @@
 """The false-cue task: the same question on a clip with a cue and on its neutral twin, where "nothing special" is right.
 
-A model that always hears something is right on cued clips by luck. Only the pair shows what it hears.
+A model that always reports a cue is right on cued clips by luck. Only the pair shows whether the model hears it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _SIDES: tuple[Style, Style] = ("target", "alternative")
 
 
 def false_cue(scripts: Sequence[Script], seed: int) -> list[Question]:
-    """Return two questions, on a cued and on the neutral clip, for each script that has both.
+    """Return two questions for each script with a cued and a neutral clip: the same question on either clip.
 
-    Only cues of voice or surroundings are used. Half of a cue's scripts use the target clip and half the alternative,
-    so that the words do not reveal which.
+    Only cues of voice or surroundings are used. Half of a cue's scripts use the target clip and half the alternative
+    clip, so that the words do not reveal the cue.
     """
     cued = _cued(scripts, seed)
     right = [s.cue if cued[s.id] == "target" else s.alternative for s in scripts if s.id in cued]
@@ -49,7 +49,7 @@ def false_cue(scripts: Sequence[Script], seed: int) -> list[Question]:
 
 
 def _cued(scripts: Sequence[Script], seed: int) -> dict[str, Style]:
-    """Choose the cued clip of each script, never one of which the script's other cue may be true as well."""
+    """Choose the cued clip of each script. A clip of which the script's other cue may also be true is never chosen."""
     by_cue: dict[str, list[Script]] = defaultdict(list)
     for s in scripts:
         if not s.says and "neutral" in s.styles and BY_SLUG[s.cue].dimension != "speaker":

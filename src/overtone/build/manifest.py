@@ -1,4 +1,4 @@
-"""The manifest of a built set: how each sound was made, its ingredients, and the licence of the set."""
+"""The manifest of a built set: the inputs of each sound, the ingredients of the set, and its licence."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Manifest(Struct, frozen=True):
 
     @property
     def takes(self) -> dict[str, int]:
-        """The take of each script that is not the first one."""
+        """The take number of each script whose take is not the first."""
         return {m.case_id: m.take for m in self.clips if m.take}
 
 

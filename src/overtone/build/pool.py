@@ -1,4 +1,4 @@
-"""Worker processes of this room: one thread of arithmetic each; they end with their parent."""
+"""Run the work of a build in processes. Each uses one thread for arithmetic and ends with its parent."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def spread(work: Callable[[Task], Result], tasks: Sequence[Task], jobs: int) -> 
 
 @contextmanager
 def workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
-    """Open a pool of processes that each use one thread for arithmetic: one process per core is enough. If the body
+    """Open a pool of processes that each use one thread for arithmetic, so one process per core is enough. If the body
     raises or is interrupted, tasks that have not started are cancelled."""
     before = {name: os.environ[name] for name in _THREADS if name in os.environ}
     os.environ.update(dict.fromkeys(_THREADS, "1"))  # read when a process first loads NumPy

@@ -1,4 +1,4 @@
-"""The questions about clips: distractors are never true of the clip, right answers are spread over the letters."""
+"""Write the questions about clips. Distractors are never true of the clip; right answers spread over the letters."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WIDTH = {"gender": 2, "pace": 2, "age": 3}  # number of options of a task (defa
 
 
 class _Draft(Struct, frozen=True):
-    """A question with the same options on one clip or on two of a script, before its wrong answers are drawn."""
+    """A question before its wrong answers are drawn. It has the same options on one or two clips of a script."""
 
     script: Script
     task: str
@@ -42,12 +42,12 @@ class _Draft(Struct, frozen=True):
 def understanding(
     scripts: Sequence[Script], seed: int, measured: Mapping[str, Measured] | None = None
 ) -> list[Question]:
-    """Ask the fine task of each clip's cue and a coarse question, on target and alternative clips.
+    """Ask two questions on each target and alternative clip: the fine task of its cue, and a coarse question.
 
-    The coarse question has the same options on both clips, both cues among them: the right answer moves with the voice.
-    So does the fine one if both cues belong to one task. If one cue may be true of the other's clip, each clip has its
-    own question. `measured` replaces wrong answers that the clips' pace or level makes arguable; a question with too
-    few wrong answers left is dropped.
+    The coarse question has the same options on both clips, including both cues, so its right answer changes with the
+    voice. The same holds for the fine question if both cues belong to one task. If one cue may be true of the other's
+    clip, each clip has its own question. `measured` replaces wrong answers that the clips' pace or level makes
+    arguable; a question with too few wrong answers left is dropped.
     """
     drafts = [draft for script in scripts if not script.says for draft in _drafts(script)]
     wrong = _wrong(drafts, seed)
@@ -123,7 +123,7 @@ def _within(draft: _Draft, fair: Fair, rng: np.random.Generator) -> list[Cue]:
 
 
 def _across(draft: _Draft, fair: Fair, rng: np.random.Generator) -> list[Cue]:
-    """Pick distractors from other dimensions: with the script's own two cues, four options span all three."""
+    """Pick distractors from other dimensions: together with the script's two cues, the four options cover all three."""
     picked: list[Cue] = []
     while len(picked) < 4 - len(draft.clips):
         picked.append(fair.pick(draft.cues, _apart(_pool(draft), [*draft.cues, *picked]), picked, rng))
@@ -131,8 +131,8 @@ def _across(draft: _Draft, fair: Fair, rng: np.random.Generator) -> list[Cue]:
 
 
 def _apart(pool: Sequence[Cue], chosen: Sequence[Cue]) -> list[Cue]:
-    """Return the cues that may accompany the chosen ones in a coarse question. They are of a new dimension, or at least
-    of a new category."""
+    """Return the cues that may accompany the chosen ones in a coarse question. They have a dimension that no chosen cue
+    has or, if there is no such cue, a category that none has."""
     categories, dimensions = {c.category for c in chosen}, {c.dimension for c in chosen}
     fresh = [c for c in pool if c.category not in categories]
     return [c for c in fresh if c.dimension not in dimensions] or fresh
@@ -141,9 +141,9 @@ def _apart(pool: Sequence[Cue], chosen: Sequence[Cue]) -> list[Cue]:
 def _unarguable(
     draft: _Draft, others: list[Cue], measured: Mapping[str, Measured], rng: np.random.Generator
 ) -> list[Cue]:
-    """Return the distractors, replacing any that one could defend as right, given the clips' measures.
+    """Replace each distractor that a listener could defend as right, given the clips' measures.
 
-    There are fewer if replacements run out, and none if the right answer to one clip could be defended for another.
+    The result is shorter if replacements run out, and empty if the right answer on one clip is arguable on another.
     """
     avoid = {style: arguable(draft.script, style, measured) for style in draft.clips}
     if any(cue.slug in avoid[style] for style in draft.clips for cue in draft.cues if cue != draft.clips[style]):
@@ -161,7 +161,7 @@ def _unarguable(
 
 
 def reasoning(scripts: Sequence[Script], seed: int) -> list[Question]:
-    """Ask each script's reasoning questions, with the same options on every clip: the right one moves with the voice.
+    """Ask each script's reasoning questions, with the same options on every clip. The right one changes with the voice.
 
     They are asked on the target and the alternative clip. If the reading of the words alone is an option, they are also
     asked on the neutral clip and its control, where that option is right.
@@ -180,7 +180,7 @@ def reasoning(scripts: Sequence[Script], seed: int) -> list[Question]:
 
 
 def fixed(scripts: Sequence[Script], seed: int) -> list[Question]:
-    """Ask the questions whose right answer does not depend on the voice, on the target clip, as a separate part."""
+    """Ask, on target clips, questions whose right answer does not depend on the voice. They form a separate part."""
     orders = Orders(seed)
     return [
         _reasoned(script, r, "target", _order(r, orders, ("target",)), "target", "fixed")

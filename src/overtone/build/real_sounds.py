@@ -1,7 +1,7 @@
 """Real sounds from a user's folder, in place of the synthesised scenes and vocal events.
 
-`Library(folder)` detects the folder's layout (ESC-50, FSD50K, AudioCaps, a labels.csv, or one folder per cue), which of
-its sounds are one of our scenes or events, and the licence of each.
+`Library(folder)` detects the folder's layout (ESC-50, FSD50K, AudioCaps, a labels.csv, or one folder per cue), the
+sounds that match one of our scenes or events, and the licence of each sound.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ _PATTERNS = {slug: re.compile(pattern, re.I) for slug, pattern in CAPTIONS.items
 
 
 class Library:
-    """The sounds of one folder. `warnings` lists the files that were chosen and could not be used."""
+    """The sounds of one folder. `warnings` lists the chosen files that could not be used."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -120,7 +120,7 @@ class Library:
         return None
 
     def event(self, name: str, rate: int, rng: Rng) -> tuple[Sound, Path] | None:
-        """Return a vocal event at root mean square 1, at most 2.5 s long, and its file; None if it is missing."""
+        """Return a vocal event (at most 2.5 s, root mean square 1) and its file; None if the event is missing."""
         for path, samples in self._drawn(name, rate, rng, _EVENT_DB):
             cut = _first_event(samples, rate)
             return unit(cut * ramp(cut.size, rate, 0.01, 0.08)), path
@@ -138,7 +138,7 @@ class Library:
         return dict(sorted(out.items()))
 
     def missing(self) -> tuple[str, ...]:
-        """Return the scenes that the folder lacks, which are synthesised."""
+        """Return the scenes that the folder lacks. These scenes are synthesised."""
         return tuple(slug for slug in SCENES if slug not in self.counts())
 
     def _drawn(self, name: str, rate: int, rng: Rng, silent_db: float) -> Iterator[tuple[Path, Samples]]:
@@ -162,7 +162,7 @@ class Library:
 
 
 def stretch(samples: Samples, n: int, rate: int, rng: Rng) -> Samples:
-    """Return `n` samples of a recording from a random position, without silent ends; looped if it is shorter."""
+    """Return `n` samples of a recording from a random position, without silent ends. A shorter recording is looped."""
     x = trimmed(samples, rate)
     if not x.size:
         raise AudioError("a silent recording has no stretch to take")
@@ -191,7 +191,7 @@ def trimmed(samples: Samples, rate: int, silent_db: float = _SCENE_DB) -> Sample
 
 
 def _power(samples: Samples, rate: int) -> Sound:
-    """Return the power of every 20 ms."""
+    """Return the power in each 20 ms of a recording."""
     hop = max(int(0.02 * rate), 1)
     count = samples.size // hop
     return np.asarray(np.square(samples[: count * hop].reshape(count, hop), dtype=np.float64).mean(1))
@@ -282,7 +282,7 @@ def _fsd50k(folder: Path, truth: Path) -> Sounds:
 
 
 def _only(labels: list[str]) -> str:
-    """Return the one scene or event that a clip's labels name; "" for several, or for unwanted speech."""
+    """Return the one scene or event that a clip's labels name; "" if they name several, or unwanted speech."""
     slugs = {slug for label in labels if (slug := _slug(label))}
     if slugs == {"chatter", "cheering"}:  # a cheering crowd is a crowd in that ontology
         slugs = {"cheering"}

@@ -36,7 +36,7 @@ _VOICED = 0.1  # share of voiced frames that a median pitch needs
 
 
 class Tolerance(Struct, frozen=True):
-    """How far a measure of a rebuilt clip may differ from the original, and in which unit."""
+    """The maximum difference of a measure between a clip and its rebuild, and the unit of the measure."""
 
     most: float
     unit: str
@@ -66,8 +66,8 @@ class _Manifest(Struct, frozen=True):
 def compare(
     folder: Path, rebuilt: Path, *, words: bool = True, jobs: int = 1, progress: Progress = no_progress
 ) -> list[Finding]:
-    """Return what differs between a set and its rebuild. Findings are clips that only one of them has, and clips that
-    differ by more than the tolerances. With `words=False` nothing is transcribed."""
+    """Compare a set with its rebuild. Return a finding for each clip that only one of the two has, and for each clip
+    that differs by more than the tolerances. With `words=False` nothing is transcribed."""
     mine, other = _clips(folder), _clips(rebuilt)
     advice = "rebuild with the same scripts and flags"
     lacking = f"is in {shown(str(folder))} and not in the rebuild; {advice}"
@@ -87,8 +87,8 @@ def rebuild_and_compare(
     jobs: int = 1,
     progress: Progress = no_progress,
 ) -> list[Finding]:
-    """Rebuild the set in `folder`, or `sample` of its scripts evenly spread, under `tmp` and compare. `scripts` names
-    the script file of a set that is not the package's own."""
+    """Rebuild the set in `folder` under `tmp` and compare the two. `sample` is the number of evenly spread scripts to
+    rebuild (None: all). `scripts` names the script file of a set that is not the package's own."""
     known, made = _clips(folder), read_manifest(folder)
     planned = _planned(made, scripts)
     groups = [g for g in planned if any(j.path in known for j in g.jobs)]
@@ -117,7 +117,7 @@ def _planned(made: Manifest, scripts: str | None) -> list[Group]:
 
 
 def _clips(folder: Path) -> dict[str, Path]:
-    """Return name → file of the clips in a set, including those that were left out."""
+    """Return the files of a set's clips by name, including clips that were left out."""
     path = folder / FILE
     try:
         manifest = msgspec.json.decode(read_plain(path, _MAX_BYTES), type=_Manifest)

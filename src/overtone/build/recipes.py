@@ -1,8 +1,9 @@
 """The recipe of each cue and manner, after the acoustics literature, and the measurable changes it promises.
 
 A recipe describes prosody and timbre; it is not an acted emotion. The literature gives directions. Where a set of real
-recordings gives an amount (RAVDESS for emotions: Livingstone & Russo 2018), it follows half of the actors; the other
-half evaluates it (`python -m experiments.realness`). `docs/reference/delivery.md` lists recipes and their sources.
+recordings gives an amount (RAVDESS for emotions: Livingstone & Russo 2018), the recipe follows half of the actors, and
+the other half evaluates it (`python -m experiments.realness`). `docs/reference/delivery.md` lists recipes and their
+sources.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Recipe:
     events: tuple[Inserted, ...] = ()
 
     def at(self, strength: float) -> Recipe:
-        """Return the delivery at another strength: 0 changes nothing, 1 is as written. Factors scale geometrically."""
+        """Return the recipe at another strength: 0 changes nothing, 1 is as written. Factors scale geometrically."""
         if strength == 1:
             return self
         if strength == 0:
@@ -79,7 +80,7 @@ _PLAIN: dict[str, float] = {
 
 @dataclass(frozen=True)
 class Promise:
-    """How a target clip's measure differs from that of its neutral twin, at strength 1.
+    """The promised difference of one measure between a target clip and its neutral twin, at strength 1.
 
     `measure` is a field of `audio.Measures`. The target's value divided by the neutral one ("ratio") or minus it
     ("difference") is above `least` (sign +1) or below it (sign -1).
@@ -195,7 +196,7 @@ def _by(measure: str, least: float) -> Promise:
     return Promise(measure, "difference", 1 if least > 0 else -1, least)
 
 
-# About two thirds of what thirty clips in six voices show at the least.
+# About two thirds of the smallest change in thirty clips in six voices.
 PROMISES: dict[str, tuple[Promise, ...]] = {
     "child": (_times("f0_hz", 1.12), _times("centroid_hz", 1.05)),
     "elderly": (_times("seconds", 1.18), _times("f0_hz", 0.97), _times("centroid_hz", 0.94)),
@@ -235,7 +236,7 @@ def promises_of(slug: str, manner: str = "") -> tuple[Promise, ...]:
 @functools.cache
 def recipe_of(slug: str, manner: str = "", strength: float = 1.0) -> Recipe:
     """Return the recipe of a cue in one of its manners ("": its first). Without a cue, or with a cue of the
-    environment, it changes nothing."""
+    environment, the recipe changes nothing."""
     if not 0 <= strength <= STRONGEST:
         raise UsageError(f"strength must be between 0 (nothing changes) and {STRONGEST}, not {strength}")
     if slug and slug not in BY_SLUG:
@@ -253,8 +254,8 @@ def recipe_of(slug: str, manner: str = "", strength: float = 1.0) -> Recipe:
 
 
 def together(recipes: Sequence[Recipe]) -> Recipe:
-    """Combine several deliveries: factors multiply, amounts add, and the events of all are inserted. Breath takes its
-    share of the voice that is left. At most one of the recipes may imitate another speaker."""
+    """Combine several recipes: factors multiply, amounts add, and the events of all are inserted. Each breath replaces
+    its share of the voice that the others leave. At most one recipe may imitate another speaker."""
     if len(recipes) == 1:
         return recipes[0]
     out: dict[str, float] = {}
@@ -268,6 +269,6 @@ def together(recipes: Sequence[Recipe]) -> Recipe:
 
 
 def manners(slug: str) -> tuple[str, ...]:
-    """Return the manners of a voice cue that has several, the first one first."""
+    """Return the manners of a voice cue that has several, with the default first."""
     first = (FIRST_MANNER[slug],) if slug in FIRST_MANNER else ()
     return (*first, *(kind for cue, kind in OTHER_MANNERS if cue == slug))

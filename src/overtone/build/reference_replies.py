@@ -37,8 +37,8 @@ def manner(style: str) -> tuple[int, int, int, float]:
 
 
 def speak_reply(cast: Cast, text: str, style: str, path: str) -> tuple[Sound, str, Ingredient]:
-    """Return the reply at RATE, the name of its voice, and its ingredient. The first engine of the cast that speaks
-    replies is used (for recordings: that has this reply), else the embedded voice."""
+    """Return the reply at RATE, the name of its voice, and its ingredient. The first engine of the cast that can speak
+    this reply is used, otherwise the embedded voice. Recordings must contain it."""
     for name, engine in cast.engines.items():
         said = engine.speak_reply(text, style, path)
         if said is not None:

@@ -44,7 +44,7 @@ class Rendered(Struct, frozen=True):
 
 
 class Renderer:
-    """Renders the sounds of one group and caches what they share: each speaker's plain speech and its analysis."""
+    """Renders the sounds of one group. These share each speaker's plain speech and its analysis, which are cached."""
 
     def __init__(self, group: Group, options: Options) -> None:
         self.group = group
@@ -145,7 +145,7 @@ class Renderer:
         return real[0] if real else scene(job.scene, n, RATE, rng, job.manner)
 
     def _credit(self, real: tuple[Sound, Path] | None) -> Ingredient:
-        """Return the ingredient of a real sound, or of a synthesised one."""
+        """Return the ingredient of a real sound, or that of synthesised sounds if `real` is None."""
         return Ingredient("recording", real[1].name, self.library.licence(real[1])) if real and self.library else OURS
 
 

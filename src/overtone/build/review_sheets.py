@@ -1,4 +1,4 @@
-"""Review scripts in three rounds with CSV sheets, measure the reviewers' agreement, and decide what is accepted.
+"""Review scripts in three rounds with CSV sheets, measure the reviewers' agreement, and decide which are accepted.
 
 A sheet has one row per script: `round,reviewer,script,verdict,note`, then columns with the text to review. The reviewer
 writes accept, revise or reject into `verdict`. Columns after `note` are ignored when a sheet is read.
@@ -43,7 +43,7 @@ class Review(Struct, frozen=True):
 
 
 class Round(Struct, frozen=True):
-    """One round: its reviewers, their agreement on scripts that two or more read, and the disputed scripts."""
+    """One round: its reviewers, the agreement on scripts with two or more reviewers, and the disputed scripts."""
 
     number: int
     reviewers: tuple[str, ...]
@@ -56,8 +56,8 @@ class Decision(Struct, frozen=True):
     """The result of all rounds. Pending scripts have not been through all rounds, or wait for a revision."""
 
     accepted: tuple[str, ...]
-    pending: dict[str, str]  # script → what it waits for
-    rejected: dict[str, str]  # script → who rejected it, and why
+    pending: dict[str, str]  # script → the next step that it waits for
+    rejected: dict[str, str]  # script → reviewers who rejected it, and their notes
     rounds: tuple[Round, ...]
 
 
@@ -65,7 +65,7 @@ class Decision(Struct, frozen=True):
 
 
 def sheet(scripts: Sequence[Script | Dialogue], round: int, reviewers: Sequence[str]) -> dict[str, bytes]:
-    """Return file name → an empty sheet for each reviewer, as UTF-8 CSV that spreadsheets open."""
+    """Return an empty sheet for each reviewer by file name, as UTF-8 CSV that spreadsheets open."""
     if not 1 <= round <= ROUNDS:
         raise UsageError(f"--round must be 1 to {ROUNDS}, not {round}")
     names = [" ".join(name.split()) for name in reviewers]
@@ -179,7 +179,7 @@ def _read(path: Path) -> Iterable[Review]:
 
 
 def missing(scripts: Sequence[Script | Dialogue], folder: Path) -> list[str]:
-    """List what a round still lacks: rows without a verdict, and scripts that are in no sheet."""
+    """List the gaps of a round: rows without a verdict, and scripts that are in no sheet."""
     rows = [review for path in sorted(folder.glob("*.csv")) for review in _read(path)]
     out = [f"{r.where}: {r.script} has no verdict yet" for r in rows if not r.verdict]
     listed: dict[int, set[str]] = defaultdict(set)
@@ -194,8 +194,8 @@ def missing(scripts: Sequence[Script | Dialogue], folder: Path) -> list[str]:
 
 
 def decide(scripts: Sequence[Script | Dialogue], reviews: Sequence[Review], *, seed: int = 0) -> Decision:
-    """Accept the scripts that more than half of their last round's reviewers accept and none rejects. A script whose
-    last round is not the third, or without a majority for it, is pending."""
+    """Accept the scripts that more than half of their last round's reviewers accept and none rejects. A script that no
+    one rejects is pending if its last round is not the third, or if no majority accepts it."""
     known = {s.id for s in scripts}
     for r in reviews:
         if r.script not in known:

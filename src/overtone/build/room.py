@@ -1,7 +1,7 @@
 """The acoustics of a room: early reflections from its walls, then a tail that decays at the room's own rate.
 
 The first echoes come from image sources of a box. The tail is noise in six octave bands, each with its own decay time,
-because rooms absorb high frequencies faster than low ones. A response keeps a sound's length and level.
+because rooms absorb high frequencies faster than low ones. The room does not change a sound's length or level.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def check(kind: str) -> None:
 
 
 def respond(x: Sound, rate: int, rng: Rng, kind: str) -> Sound:
-    """Return `x` in a room of that kind, with the same length and level."""
+    """Return `x` as heard in a room of that kind, with the same length and level."""
     check(kind)
     room = ROOMS[kind]
     if room is None or not np.any(x):

@@ -1,4 +1,4 @@
-"""Scripts and dialogues as their authors write them, and the checks that they are complete."""
+"""Read scripts and dialogues as written by their authors, and check that they are complete."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Reasoning(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Script(Struct, frozen=True, forbid_unknown_fields=True):
-    """Neutral words with two cues that give them different meanings, and a reply to each."""
+    """Neutral words, two cues that give the words different meanings, and a reply to each meaning."""
 
     id: str
     cue: str
@@ -69,13 +69,13 @@ class Script(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def styles(self) -> tuple[Style, ...]:
-        """The styles in which it is spoken: those with a reply."""
+        """The styles in which the script is spoken: all styles that have a reply."""
         return tuple(s for s in STYLES if s in self.reply)
 
     @property
     def control_of(self) -> Style:
-        """The style that is spoken again in another voice of the same sex, to show what "nothing changed" is like. This
-        is the neutral style, or the target of a script that has no neutral one."""
+        """The style that another voice of the same sex repeats, as an example of "nothing changed": the neutral style,
+        or the target style of a script without a neutral one."""
         return "neutral" if "neutral" in self.reply else "target"
 
     def cue_in(self, style: str) -> Cue | None:
@@ -85,13 +85,13 @@ class Script(Struct, frozen=True, forbid_unknown_fields=True):
         return {"target": BY_SLUG[self.cue], "alternative": BY_SLUG[self.alternative]}.get(style)
 
     def manner_in(self, style: str) -> str:
-        """Return the kind of its cue that a clip has; "" if the cue has only one kind."""
+        """Return the kind of the cue in a clip of this style; "" if the cue has only one kind."""
         cue = self.cue_in(style)
         kinds = MANNERS.get(cue.slug, ("",)) if cue else ("",)
         return self.manner.get(style, kinds[0])
 
     def sex_in(self, style: str) -> str:
-        """Return the speaker's sex in this style: the one in the cue if that is a gender, otherwise the voice's."""
+        """Return the speaker's sex in this style: the cue's if the cue is a gender, otherwise the script's."""
         cue = self.cue_in(style)
         return cue.slug if cue is not None and cue.category == "gender" else ROLES[self.voice]
 
@@ -111,8 +111,8 @@ class DialogueTurn(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Dialogue(Struct, frozen=True, forbid_unknown_fields=True):
-    """Two turns of one speaker whose cue changes between them. In the steady variant the second turn keeps the first
-    turn's cue, and `steady_reply` answers it: the same words need another reply."""
+    """Two turns of one speaker, with different cues. In the steady variant the second turn keeps the first turn's cue,
+    so the same words need another reply, `steady_reply`."""
 
     id: str
     topic: str
@@ -159,7 +159,7 @@ def sets() -> tuple[str, ...]:
 
 
 def first_of_each(items: Iterable[Item], key: Callable[[Item], str], most: int | None) -> list[Item]:
-    """Return the first `most` items with each key, in their order (default: all)."""
+    """Return the first `most` items per key (None: all), in the original order."""
     seen: Counter[str] = Counter()
     chosen = []
     for item in items:
@@ -204,7 +204,7 @@ def read_collection(named: str, licence: str = "unknown") -> Collection:
 
 
 def read_scripts(*paths: Path) -> tuple[Script, ...]:
-    """Read and check files of scripts. Raises DataError with the script and the fault."""
+    """Read and check files of scripts. Raises DataError that names the script and the fault."""
     return read_files(*paths)[0]
 
 
@@ -260,7 +260,7 @@ def unspeakable(text: str) -> bool:
 
 
 def _name_problem(one: Script | Dialogue, seen: set[str]) -> str:
-    """Return what is wrong with the fields that become part of a file name or are spoken, or ""."""
+    """Return a message about a fault in the fields that are spoken or become part of a file name, or ""."""
     if one.id in seen:
         return "another script has this id"
     if not re.fullmatch(r"[A-Za-z]+_\d{1,12}|[A-Za-z0-9-]{1,40}", one.id):
@@ -292,7 +292,7 @@ def _dialogue_problem(d: Dialogue) -> str:
 
 
 def _problem(script: Script) -> str:
-    """Return what is wrong with a script, or ""."""
+    """Return a message about the fault of a script, or "" if it is valid."""
     for slug in (script.cue, script.alternative):
         if slug not in BY_SLUG:
             return f"no cue {slug!r}{suggest(slug, BY_SLUG)}"

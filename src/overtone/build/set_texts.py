@@ -1,6 +1,6 @@
-"""Write the texts of a built set: scripts, questions and dialogues with clips, as JSON with EchoMind's keys.
+"""Write the texts of a built set (scripts, questions and dialogues with clips) as JSON with EchoMind's keys.
 
-Questions are drawn over all scripts of the set, so that a part of it asks the same questions as the whole.
+Questions are drawn over all scripts of the set, so that a part of the set asks the same questions as the whole set.
 """
 
 from __future__ import annotations

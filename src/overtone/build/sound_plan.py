@@ -1,6 +1,6 @@
 """Plan a set: every sound it needs, the speaker of each, and a hash of everything that determines it.
 
-A sound's bytes depend only on its job and this room's code. So a build can be killed, resumed, split or run with any
+A sound's bytes depend only on its job and this package's code. So a build can be killed, resumed, split or run with any
 number of processes and gives the same bytes.
 """
 
@@ -92,7 +92,7 @@ class Group(Struct, frozen=True):
 
 
 def plan(collection: Collection, options: Options, takes: Mapping[str, int] = MappingProxyType({})) -> list[Group]:
-    """Return every sound of a set, script by script in file order; `takes` gives the take of each script."""
+    """Return all sounds of a set, by script in file order. `takes` maps the id of a script to its take number."""
     speakers = cast(options.voices)
     groups = [
         Group(s.id, s.cue, tuple(_script_jobs(s, speakers, takes.get(s.id, 0))))
@@ -106,8 +106,8 @@ def plan(collection: Collection, options: Options, takes: Mapping[str, int] = Ma
 
 
 def settled(groups: Sequence[Group], options: Options) -> list[Group]:
-    """Check that no recording is missing and add to each job a hash of everything it is made from. Jobs in an optional
-    style are dropped if their recording is missing. Other missing takes raise VoiceError."""
+    """Check that no recording is missing and add to each job a hash of everything it is made from. A job in an optional
+    style is dropped if its recording is missing. Any other missing recording raises VoiceError."""
     speakers = cast(options.voices)
     code = code_hash() + repr(msgspec.to_builtins(options)) + speakers.identity()
     lacking = [m for g in groups for j in g.jobs if j.style not in OPTIONAL for m in _missing(j, speakers)]
@@ -126,7 +126,7 @@ def settled(groups: Sequence[Group], options: Options) -> list[Group]:
 
 
 def how(job: Job) -> How:
-    """Describe how a clip should be said, for engines that deliver cues themselves."""
+    """Return the speaking instructions of a clip, for engines that deliver cues themselves."""
     sentence = instructions(job.cue, job.manner)
     if job.also:  # only cues that the voice performs; the choice of the speaker covers gender
         sentence = " ".join(instructions(slug) for slug in job.cues if BY_SLUG[slug].category not in _NOT_PERFORMED)
@@ -160,12 +160,12 @@ def _script_jobs(script: Script, speakers: Cast, take: int) -> Iterator[Job]:
 
 
 def dialogue_file(dialogue: Dialogue, turn: int, style: str, ending: str = ".wav") -> str:
-    """Return the path relative to `audio/` or `audio_response/`."""
+    """Return the path of a turn, relative to `audio/` or `audio_response/`."""
     return f"dialogue/{dialogue.id}_{dialogue.topic}_turn{turn + 1}_{style}{ending}"
 
 
 def _dialogue_jobs(dialogue: Dialogue, speakers: Cast, take: int) -> Iterator[Job]:
-    """Yield turn one, turn two changed and steady, each with its reply, and plain versions for the gates."""
+    """Yield the jobs of turn one and of turn two (changed, steady), each with its reply, and plain clips for gates."""
     speaker = speakers.of(dialogue.voice, dialogue.id, take)
     first, second = dialogue.turn
     outdoors = any(t.cue and BY_SLUG[t.cue].dimension == "environment" for t in dialogue.turn)

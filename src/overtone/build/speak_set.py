@@ -44,7 +44,7 @@ Planned = Callable[[Mapping[str, int]], list[Group]]  # take of each group → e
 
 
 class Source(Struct, frozen=True):
-    """The texts of a set: their name and licence, and the ids of all their groups."""
+    """The texts of a set: name, licence, and the ids of all groups."""
 
     name: str
     licence: str
@@ -95,7 +95,7 @@ def speak(
     progress: Progress,
     alone_in: frozenset[str] = acceptance.ALONE,
 ) -> tuple[list[Group], GateReport]:
-    """Render every sound and, with gates, check it. Groups that fail are spoken by the next of up to TAKES speakers."""
+    """Render every sound and, with gates, check it. The next speaker repeats groups that fail, up to TAKES speakers."""
     jobs = jobs or os.cpu_count() or 1
     takes = dict(work.takes) if gates else {}
     retaken: set[str] = set()
@@ -130,8 +130,8 @@ def speak_set(
 ) -> Built:
     """Build a set that does not consist of scripts.
 
-    `planned` returns its sounds. `write_texts` writes `file` for those that passed, and returns the words of the
-    datasheet. `whole` may leave out groups in which too little passed.
+    `planned` returns the sounds of the set. `write_texts` writes `file` for the sounds that passed, and returns the
+    texts of the datasheet. `whole` may leave out groups of which too few sounds passed.
     """
     if gates or recognise:
         require("moonshine_voice", "the offline recogniser, for the gates")
@@ -153,10 +153,10 @@ def speak_set(
 
 
 class Work:
-    """The sounds of a set while it is built: the existing ones, the missing ones, and those made now."""
+    """The sounds of a set during a build: existing, missing and newly made ones."""
 
     def __init__(self, out: Path, source: Source, options: Options, *files: str) -> None:
-        """Check the options and open the folder. `files` are the names by which a set built elsewhere is detected."""
+        """Check the options and open the folder. A file named in `files` identifies a set built elsewhere."""
         ready(options)
         before = open_folder(out, source.name, *files)
         for unfinished in out.rglob(".*.part"):  # left by a killed build
@@ -209,7 +209,7 @@ class Work:
         return [(j, self.done[j.path]) for g in groups for j in g.jobs if j.is_clip and j.path in self.done]
 
     def put_aside(self, groups: Sequence[Group], checked: GateReport) -> None:
-        """Move sounds that failed a gate out of the set, and move back those that now pass."""
+        """Move sounds that failed a gate out of the set, and move sounds that now pass back into it."""
         for job in (j for g in groups for j in g.jobs if j.path in self.done):
             made = self.done[job.path]
             wanted = LEFT_OUT + job.path if checked.out(job.case_id, job.style) else job.path
@@ -228,8 +228,8 @@ class Work:
         return sorted({texts, OURS, *(i for m in self.done.values() if m.kept for i in m.ingredients)})
 
     def statuses(self, ratings: Path | None = None) -> dict[str, str]:
-        """Return whether each cue is validated in this set. Listeners' ratings decide if given. Otherwise the
-        measurement of the embedded voice applies, if the set uses it at strength 1 with synthesised sounds."""
+        """Return the validation status of each cue in this set. Listeners' ratings decide if given. Otherwise the
+        embedded voice's measurement applies, if the set uses this voice at strength 1 with synthesised sounds."""
         options = self.options
         if ratings is not None:
             by_cue = from_ratings(ratings, {m.path: m.cue for m in self.done.values() if not m.reply})
@@ -241,7 +241,7 @@ class Work:
     def finish(
         self, groups: Sequence[Group], verdict: Verdict, status: dict[str, str], release: bool = False
     ) -> tuple[Made, ...]:
-        """Write the final manifest, delete sounds that are no longer planned, and return those in the set."""
+        """Write the final manifest, delete sounds that are no longer planned, and return the sounds in the set."""
         wanted = {j.path: j for g in groups for j in g.jobs}
         planned = {g.id for g in groups}
         for path, made in list(self.done.items()):
@@ -274,7 +274,7 @@ class Work:
         write_json(self.out / FILE, manifest)
 
 
-_Task = tuple[Group, frozenset[str], Path, Options]  # the paths are those of the sounds to make
+_Task = tuple[Group, frozenset[str], Path, Options]  # the set holds the paths of the sounds to make
 
 
 def _render(task: _Task) -> list[Made]:

@@ -20,7 +20,8 @@ def read_table(
 ) -> list[tuple[str, dict[str, str]]]:
     """Return the rows of a table, each with its place ("FILE, line N") for error messages.
 
-    A needed column may have one of `other_names`. Missing cells are "". Raises DataError if a needed column is missing.
+    A needed column may also have one of its `other_names`. Missing cells are "". Raises DataError if a needed column is
+    missing.
     """
     try:
         reader = csv.DictReader(io.StringIO(read_plain(path, _MAX_BYTES).decode("utf-8-sig"), newline=""))

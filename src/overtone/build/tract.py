@@ -30,7 +30,7 @@ def random_of(seed: int, *parts: str) -> Rng:
 
 
 def level(x: Sound) -> float:
-    """Return the root mean square, never 0 so that it can be divided by."""
+    """Return the root mean square. It is never 0, so it can be used as a divisor."""
     return float(np.sqrt(np.mean(x * x))) + 1e-12
 
 

@@ -1,6 +1,6 @@
-"""Read utterances that vary from a user's corpora.
+"""Read groups of varied utterances from a user's corpora.
 
-They are the same words after different lines (MELD's dialogues), or the same words by one speaker in several tones
+A group has the same words after different lines (MELD's dialogues), or the same words by one speaker in several tones
 (EmoV-DB, RAVDESS, any table of recordings).
 """
 
@@ -42,7 +42,7 @@ _TONES = {  # other words for our cues
 
 
 class Variant(Struct, frozen=True):
-    """One variant of an utterance: its context or its tone, and the reply to it if that is known."""
+    """One variant of an utterance: its context or its tone, and the reply, if known."""
 
     name: str
     context: str = ""
@@ -89,7 +89,7 @@ class _Line(Struct, frozen=True):
 
 def meld(folder: Path, clips: Path | None = None) -> list[Variation]:
     """Find the utterances that occur in two or more dialogues of MELD's tables (*.csv) after different lines. `clips`
-    holds its recordings as dia<D>_utt<U>.wav; with it, only utterances that have a recording are returned."""
+    is a folder of MELD's recordings (dia<D>_utt<U>.wav); if given, only utterances with a recording are returned."""
     tables = sorted(folder.glob("*.csv")) if folder.is_dir() else []
     if not tables:
         raise UsageError(f"{shown(str(folder))}: contains no table of MELD; give the folder with train_sent_emo.csv")
@@ -143,7 +143,7 @@ def _different(occurrences: Sequence[tuple[_Line, tuple[_Line, ...]]]) -> list[t
     """Choose at most MOST occurrences from different scenes.
 
     Each is from another dialogue, no two share a long preceding line or the last one, and a long utterance occurs once
-    per episode: otherwise they may be one scene, cut twice.
+    per episode. Otherwise two occurrences may be the same scene, cut twice.
     """
     chosen: list[tuple[_Line, tuple[_Line, ...]]] = []
     seen: set[str] = set()
@@ -169,8 +169,8 @@ def _context(line: _Line, before: Sequence[_Line]) -> str:
 
 
 def _recording(clips: Path, line: _Line, splits: int) -> str:
-    """Return the path of the utterance's recording, or "". Utterance numbers count within one table. With several
-    tables each needs its own folder."""
+    """Return the path of the utterance's recording, or "". Utterance numbers are unique only within one table, so with
+    several tables each needs its own folder."""
     name = f"dia{line.dialogue}_utt{line.place}.wav"
     for home in (f"{line.split}/", *(() if splits > 1 else ("",))):
         if (path := inside(clips, home + name)).is_file():
@@ -198,8 +198,8 @@ class _Take(Struct, frozen=True):
 def tones(source: Path) -> list[Variation]:
     """Group the recordings in which one speaker says the same words in LEAST_TONES tones or more.
 
-    `source` is a table with the columns file, words, tone, speaker and perhaps context, or EmoV-DB's folder. The first
-    take in each tone is used.
+    `source` is a table with the columns file, words, tone, speaker and optionally context, or EmoV-DB's folder. The
+    first take in each tone is used.
     """
     if source.is_dir():
         home, takes = source, _emov_db(source)

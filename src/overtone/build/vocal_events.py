@@ -1,7 +1,7 @@
 """Sounds that a speaker makes besides words, synthesised to fit the voice: coughs, sighs, laughs and so on.
 
 `event(name, rate, rng, f0, scale)` returns the sound at root mean square 1. `f0` is the speaker's pitch and `scale` the
-size of the throat (1 for a man, about 1.16 for a woman), so that it sounds like the voice that says the words.
+size of the throat (1 for a man, about 1.16 for a woman), so that the event sounds like the voice that says the words.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The gates between scripts and a finished set. Whatever fails a gate is reported with the reason and left out."""
+"""The gates between scripts and a finished set. Scripts and clips that fail are reported and left out."""
 
 from __future__ import annotations
 

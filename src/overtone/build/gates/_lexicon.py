@@ -15,10 +15,10 @@ def _table(name: str) -> dict[str, re.Pattern[str]]:
 
 
 def tones() -> dict[str, re.Pattern[str]]:
-    """Return kind of word (positive, negative, kind, harsh, hedge, …) → the pattern that matches it."""
+    """Return the patterns of colouring words by kind (positive, negative, kind, harsh, hedge, …)."""
     return _table("tone")
 
 
 def tells() -> dict[str, re.Pattern[str]]:
-    """Return the slug of a cue → the pattern of words that would reveal this cue."""
+    """Return the patterns of revealing words by the slug of the cue that they reveal."""
     return _table("cue")

@@ -1,7 +1,7 @@
-"""The texts that a reader of the questions sees, as numbers that the leak test's solvers learn from.
+"""Convert the texts that a reader of the questions sees to features for the solvers of the leak test.
 
-A reading is one text: words, question and options in their order. Several clips may be asked with the same text. A
-reader must then give the same answer for all of them, which limits the reader's accuracy.
+A reading is one text: words, question and options in their order. Questions on several clips may show the same text. A
+reader must then give the same answer to all these questions, which limits the reader's accuracy.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ def surface_names() -> tuple[str, ...]:
 
 
 def surface(reading: Reading, common: dict[str, int]) -> Matrix:
-    """Return one row per option (options, features). `common` counts, for each word, how many options of the set
-    contain it."""
+    """Return the surface features of a reading's options: (options, features). `common` counts, for each word, how many
+    options of the set contain it."""
     lists = [tokens(option) for option in reading.options]
     sets = [set(words) - _STOP for words in lists]
     script, question = set(tokens(reading.words)) - _STOP, set(tokens(reading.question)) - _STOP
@@ -139,7 +139,7 @@ def vectors(texts: Sequence[str], embed: Embed | None) -> Matrix:
 
 
 def principal(x: Matrix, rank: int) -> Matrix:
-    """Project the rows onto their first principal directions; the first has unit variance. No label is used.
+    """Project the rows onto their first `rank` principal directions, with unit variance in the first. No label is used.
 
     A few rounds of subspace iteration from a fixed start are accurate enough for features, and much cheaper than
     computing all axes.
@@ -168,7 +168,7 @@ def crossed(one: Matrix, two: Matrix) -> Matrix:
 
 @dataclass(frozen=True)
 class Table:
-    """Every option of every reading as rows, with the blocks of features that solvers choose from."""
+    """Features with one row per option of every reading, in blocks from which solvers choose."""
 
     start: NDArray[np.intp]  # of each reading's rows; one more at the end
     blocks: dict[str, Matrix]

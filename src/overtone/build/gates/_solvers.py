@@ -56,7 +56,7 @@ def folds(scripts: Sequence[str], seed: int) -> NDArray[np.intp]:
 
 
 def targets(texts: Sequence[Reading], questions: Sequence[Question], features: Table) -> NDArray[np.float64]:
-    """Return how often each option is right, minus the mean of its reading. Rankers are fitted to this."""
+    """Return the rankers' targets: the rate at which an option is right, minus the mean rate over its reading."""
     out = np.zeros(int(features.start[-1]))
     for r, low in zip(texts, features.start, strict=False):
         for i in r.asked:
@@ -68,8 +68,8 @@ def targets(texts: Sequence[Reading], questions: Sequence[Question], features: T
 def out_of_fold(
     x: Matrix, y: NDArray[np.float64], start: NDArray[np.intp], fold: NDArray[np.intp]
 ) -> NDArray[np.float64]:
-    """Score every option with a ridge ranker that was fitted without the option's fold. The strength of the ridge for
-    one half of the folds is chosen within the other half, by the answers it gets right."""
+    """Score every option with a ridge ranker that was fitted without the option's fold. The ridge strength for each
+    half of the folds is the strength that gives the most right answers within the other half."""
     owner = np.repeat(fold, np.diff(start))
     rows_of = [np.flatnonzero(owner == f) for f in range(FOLDS)]
     moments = [(x[rows].T @ x[rows], x[rows].T @ y[rows]) for rows in rows_of]
@@ -79,7 +79,7 @@ def out_of_fold(
         return _fit(square, cross, strength)
 
     def gained(half: Sequence[int], strength: float) -> float:
-        """Fit to some folds of a half, and sum the targets of the options chosen in the others."""
+        """Fit to three folds of `half`, and sum the targets of the options chosen in the other folds of `half`."""
         judged = np.flatnonzero(np.isin(fold, half[3:]))
         rows = np.concatenate([rows_of[f] for f in half[3:]])
         trial = np.full(len(y), -np.inf)
@@ -96,7 +96,7 @@ def out_of_fold(
 
 
 def weights(x: Matrix, y: NDArray[np.float64], strength: float = 300.0) -> NDArray[np.float64]:
-    """Return each column's weight in a ridge fitted to all rows, to explain what a solver uses."""
+    """Return each column's weight in a ridge fitted to all rows, which shows the features that a solver uses."""
     return _fit(x.T @ x, x.T @ y, strength)
 
 
@@ -107,11 +107,11 @@ def _fit(square: Matrix, cross: NDArray[np.float64], strength: float) -> NDArray
 def by_counts(
     texts: Sequence[Reading], y: NDArray[np.float64], start: NDArray[np.intp], fold: NDArray[np.intp]
 ) -> NDArray[np.float64]:
-    """Score an option by how often its text was right next to the same other options in the other folds.
+    """Score an option by how often the same text was right in the other folds, among the same options.
 
     This detects the rules by which option sets are composed. An option that never occurred before scores 0. In a set
     that is balanced to the last count, an option that is right more often elsewhere is right less often here. So the
-    sign (follow the counts or go against them) is chosen too: for one half of the folds within the other half.
+    sign (whether to follow or to oppose the counts) is chosen too: for each half of the folds, on the other half.
     """
     Key = tuple[str, str, str]
     worth: dict[Key, NDArray[np.float64]] = defaultdict(lambda: np.zeros(FOLDS))

@@ -35,8 +35,8 @@ def _groups(questions: Iterable[Question]) -> dict[str, list[Question]]:
 
 
 def _letters(questions: Sequence[Question]) -> Iterable[Finding]:
-    """Check how right answers spread over the letters, per category and number of options. Two-way categories are
-    excluded: their options have a fixed order, so the letter is the answer (see `_two_way`)."""
+    """Check that right answers spread evenly over the letters, per category and number of options. Two-way categories
+    are excluded: their options have a fixed order, so the letter is the answer (see `_two_way`)."""
     for name, mine in _groups(q for q in questions if q.category not in TWO_WAY).items():
         for size in sorted({len(q.options) for q in mine}):
             given = Counter(q.gold for q in mine if len(q.options) == size)
@@ -76,7 +76,7 @@ def _answers(name: str, mine: Sequence[Question], where: str) -> Iterable[Findin
 
 def _lengths(questions: Sequence[Question]) -> Iterable[Finding]:
     """Check whether the right option, or the option of one reading, is the longest or shortest too often. Only written
-    options are checked. The taxonomy's sentences are the same whether right or wrong, and the leak test covers them."""
+    options are checked. Options from the taxonomy are the same whether right or wrong; the leak test covers them."""
     for name, mine in _groups(q for q in questions if "harmful" in q.provenance).items():
         if len(mine) < LEAST:
             continue

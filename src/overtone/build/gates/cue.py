@@ -1,7 +1,7 @@
 """Check that the cue is audible: a clip's measures differ from its neutral twin's as its recipe promises.
 
-For cues of gender the pitch must fit the sex. A scene must be mixed with the same voice at the requested ratio. Every
-cue is covered.
+For cues of gender the pitch must fit the sex. A scene must be mixed with the twin's voice at the requested
+signal-to-noise ratio. The gate covers every cue.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ HIGHEST_MAN, LOWEST_WOMAN = 155.0, 155.0  # median pitch in Hz
 def check(
     clips: Sequence[ClipRecord], facts: Mapping[str, Facts], *, strength: float = 1.0, snr: float = SNR_DB
 ) -> list[Finding]:
-    """Return a finding for each clip whose cue cannot be measured. `strength` and `snr` are the settings that the set
-    was built with."""
+    """Return a finding for each clip whose measures do not show its cue. `strength` and `snr` are the settings that the
+    set was built with."""
     findings: list[Finding] = []
     for clip in clips:
         if clip.path not in facts:
@@ -95,7 +95,7 @@ def value_of(measure: str, f: Facts) -> float | None:
 
 
 def moved(promise: Promise, f: Facts, twin: Facts) -> float | None:
-    """Return how much a measure changed against the twin. Measures of the pair are already differences."""
+    """Return the change of a measure from the twin to the clip. Measures of the pair are already changes."""
     mine = value_of(promise.measure, f)
     if mine is None or hasattr(f.pair, promise.measure):
         return mine
@@ -106,7 +106,7 @@ def moved(promise: Promise, f: Facts, twin: Facts) -> float | None:
 
 
 def least(promise: Promise, strength: float) -> float:
-    """Return the bound of a promise at another strength than 1."""
+    """Return the bound of a promise, scaled to `strength`."""
     return float(promise.least**strength if promise.how == "ratio" else promise.least * strength)
 
 
@@ -145,7 +145,7 @@ def _broken(clip: ClipRecord, promise: Promise, change: float | None, bound: flo
 
 
 def _native(clip: ClipRecord, f: Facts, twin: Facts) -> list[Finding]:
-    """Check a person or an engine that acts: at least half of the promised directions must be right, in any amount."""
+    """Check a clip acted by a person or an engine: at least half of the promised changes must go the right way."""
     promises = promises_of(clip.cue, clip.manner)
     kept = 0
     for promise in promises:

@@ -1,6 +1,6 @@
-"""Measure everything the gates need to know about a clip, once. Gates are then plain functions of these numbers.
+"""Measure everything that the gates need to know about a clip, once. The gates then only compare these numbers.
 
-Facts cover what the recogniser heard, the acoustics, the file's format, and the comparison with the neutral twin.
+Facts cover the recogniser's transcript, the acoustics, the file's format, and the comparison with the neutral twin.
 """
 
 from __future__ import annotations
@@ -114,8 +114,8 @@ def measure_sound(
 ) -> Facts:
     """Measure a clip that should say `words`, and compare it with its neutral twin if it has one.
 
-    `formants` is the factor on the resonances that its recipe applies. With `listen=False` the recogniser, which takes
-    longer than everything else, is not run.
+    `formants` is the factor that the clip's recipe applies to the resonances. With `listen=False` the recogniser, which
+    takes longer than everything else, is not run.
     """
     from overtone.embedded.recogniser import transcribe
 
@@ -153,7 +153,7 @@ def _normalised(words: str) -> tuple[str, ...]:
 
 
 def heard(words: str, transcript: str) -> Alignment:
-    """Align a transcript with the words, normalised in the same way as a run's WER."""
+    """Align a transcript with the words. Both are normalised as for the WER of a run."""
     return align(list(_normalised(words)), english(transcript).split())
 
 

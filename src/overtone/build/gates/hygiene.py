@@ -22,7 +22,7 @@ PLAIN = "plain"  # style of clips for the gates only, which are not part of the 
 
 
 def check(clips: Sequence[ClipRecord], facts: Mapping[str, Facts]) -> list[Finding]:
-    """Return findings on each file, and on files that are stored under two names."""
+    """Return findings on faulty files, and on files that are stored under two names."""
     findings = [finding for clip in clips if clip.path in facts for finding in _file(clip.path, facts[clip.path])]
     return findings + _copies([c for c in clips if c.style != PLAIN and c.path in facts], facts)
 
@@ -64,7 +64,7 @@ def _file(path: str, f: Facts) -> list[Finding]:
 
 
 def _copies(clips: Sequence[ClipRecord], facts: Mapping[str, Facts]) -> list[Finding]:
-    """Find clips that are the same as an earlier one, byte for byte or nearly; only the later one is reported."""
+    """Find clips that are identical or nearly identical to an earlier clip; only the later clip is reported."""
     findings: list[Finding] = []
     first: dict[str, str] = {}
     for clip in clips:

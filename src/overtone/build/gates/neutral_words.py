@@ -22,7 +22,7 @@ _RIDGE = 1.0
 
 
 class Predicted(Struct, frozen=True):
-    """How often a reader trained on the other scripts names the cue. `chance` is the accuracy without reading."""
+    """The accuracy of cues predicted by a reader trained on other scripts. `chance` is the accuracy without reading."""
 
     what: str
     n: int
@@ -36,8 +36,8 @@ class Predicted(Struct, frozen=True):
 def check(scripts: Sequence[Script], embed: Embed | None = None) -> list[Finding]:
     """Return a finding for each script whose words reveal its cue.
 
-    The words may contain a word of the lexicon or the taxonomy, or be much closer to one cue's description than to any
-    other. If the embedder is missing, one finding on the whole set reports it.
+    Words reveal a cue if one of them is in the lexicon or the taxonomy, or if they are much closer in meaning to one
+    cue's description than to any other. If the embedder is missing, one finding on the whole set reports it.
     """
     findings = [finding for script in scripts for finding in _telling(script)]
     embed = embed or embedder()
@@ -80,7 +80,7 @@ def _near(scripts: Sequence[Script], embed: Embed) -> list[Finding]:
 
 
 def likeness(texts: Sequence[str], embed: Embed) -> Matrix:
-    """Return the cosine of every text and cue description, minus the cue's mean over texts: (texts, cues)."""
+    """Return the cosine similarity of each text to each cue's description, minus the cue's mean: (texts, cues)."""
     described = np.asarray(embed([f"{c.phrase}. {c.option}" for c in CUES]), dtype=np.float64)
     read = np.asarray(embed(list(texts)), dtype=np.float64)
     cosine = read @ described.T
@@ -88,8 +88,8 @@ def likeness(texts: Sequence[str], embed: Embed) -> Matrix:
 
 
 def predictability(scripts: Sequence[Script], seed: int, embed: Embed | None = None) -> list[Predicted]:
-    """Measure how well the text predicts the cue, out of fold. It is predicted among all cues, within its dimension and
-    by dimension. The row that matters most: which of the script's own two cues is the target (chance 1/2)."""
+    """Measure how well the text predicts the cue, out of fold. The rows predict the cue among all cues, the cue within
+    its dimension, the dimension, and (most important) which of a script's two cues is the target."""
     plain = [s for s in scripts if not s.says]
     embed = embed or embedder()
     note = "" if embed else WITHOUT
@@ -132,7 +132,7 @@ def _row(what: str, scripts: Sequence[Script], guess: Sequence[str], chance: flo
 
 
 def _out_of_fold(x: Matrix, y: Matrix, fold: NDArray[np.intp]) -> Matrix:
-    """Score every column by ridge regression, each row without its fold (in the dual, as scripts are few)."""
+    """Predict each row of `y` by a ridge regression fitted without the row's fold, in dual form as scripts are few."""
     x = x - x.mean(0)
     gram = x @ x.T
     out = np.zeros_like(y)

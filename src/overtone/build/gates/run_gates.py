@@ -28,8 +28,8 @@ __all__ = ["FILE", "Checked", "ClipRecord", "audio_gates", "judge", "measure_all
 class Checked(Struct, frozen=True):
     """The result of the gates on audio.
 
-    A finding's subject is a clip's path, or `style/cue` if it concerns a whole style of a cue (see `wholes`). Nothing
-    is left out for the latter, but a set with such a finding should not be released.
+    A finding's subject is a clip's path, or `style/cue` for a finding on a whole style of a cue (see `wholes`).
+    Findings on a whole style leave nothing out, but a set with such a finding should not be released.
     """
 
     findings: tuple[Finding, ...]

@@ -1,8 +1,8 @@
-"""Same words, same speaker: the clips of a script say its words in one voice, unless the cue is the speaker.
+"""Same words, same speaker: the clips of a script say its words in one voice, unless the cue changes the speaker.
 
-A control clip is the opposite: the same words in a voice that must be another one. Voices are compared frame by frame
-on the same words (`Pair.voice_db`), after removing level, slope, pitch and the recipe's own change of the resonances.
-In a scene the voice must be the twin's, sample for sample.
+A control clip is the opposite: it must say the same words in another voice. Voices are compared frame by frame on the
+same words (`Pair.voice_db`), after removing level, slope, pitch and the recipe's own change of the resonances. In a
+clip with a scene, the voice must equal the twin's sample for sample.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Words survive: the embedded recogniser must understand a clip well enough, measured by WER as in a run.
 
-The bounds belong to that recogniser (Moonshine tiny), which makes more errors than people do. Cues that make words
-harder for people too have a wider bound. The bounds limit damage and do not promise quality:
+The bounds are specific to this recogniser (Moonshine tiny), which makes more errors than people do. Cues that make
+words harder for people too have a wider bound. The bounds limit damage and do not promise quality:
 `docs/reference/gates-audio.md` has the measured rates.
 """
 
@@ -20,7 +20,7 @@ LEAST = 6  # clips of a style and cue that are needed to check their common rate
 
 
 class Bound(Struct, frozen=True):
-    """The highest WER of one clip, the highest of all clips of a style and cue together, and the reason for both."""
+    """The maximum WER of a single clip, the maximum WER over all clips of a style and cue, and the reason for both."""
 
     clip: float
     corpus: float
@@ -73,7 +73,7 @@ def bound(cue: str) -> Bound:
 
 
 def check(clips: Sequence[ClipRecord], facts: Mapping[str, Facts]) -> list[Finding]:
-    """Return findings on clips above their bound, and on styles of a cue whose passing clips together exceed it."""
+    """Return findings on clips above their bound, and on styles of a cue whose passing clips exceed the joint bound."""
     findings: list[Finding] = []
     for clip in clips:
         if clip.path not in facts:

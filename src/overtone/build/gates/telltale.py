@@ -1,7 +1,8 @@
 """Find written options whose kind (harmful, words alone, …) a reader can identify, and the features that reveal it.
 
-The ceiling of a question whose answer moves holds for any wording. But a reader who identifies the harmful option
-guesses among three, and one who identifies the words-alone option knows the answer for a plain voice.
+If the right answer to a question changes with the voice, the question's ceiling holds for any wording. But a reader who
+identifies the harmful option guesses among three, and one who identifies the words-alone option knows a plain voice's
+answer.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ KINDS = ("harmful", "words", "target", "alternative")
 
 
 class Identified(Struct, frozen=True):
-    """How often a trained reader identifies the option of one kind, in one category."""
+    """The rate at which a trained reader identifies the option of one kind, in one category."""
 
     category: str
     kind: str
@@ -85,7 +86,7 @@ def telltales(
 
 
 def _reason(shares: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> str:
-    """Name the surface features that favour an option most; if none does, the choice of words."""
+    """Name the surface features that favour an option most, or the choice of words if no feature favours it."""
     names = surface_names()
     summed = shares[: len(names)].copy()
     for at in range(len(names), len(shares), len(names)):  # the same features again, category by category

@@ -1,4 +1,4 @@
-"""The leak test: how many questions a solver answers from the text alone, trained on the set out of fold by script.
+"""The leak test: the accuracy of solvers that see only text and are trained on the other scripts of the set.
 
 If two clips share a question and its options but have different right answers, a reader gets at most one of the two
 right: this is the question's ceiling. If the best solver is significantly above the ceiling of its category, the text
@@ -25,7 +25,7 @@ ABOUT_WORDS = frozenset({"conflict-words"})  # categories that ask about the wor
 
 
 class Row(Struct, frozen=True):
-    """One solver on one category. `passes` refers to this row; a category passes if its best solver does."""
+    """One solver's result on one category. `passes` refers to this row; a category passes if its best solver passes."""
 
     part: str
     category: str
@@ -43,7 +43,7 @@ class Row(Struct, frozen=True):
 def table(
     questions: Sequence[Question], seed: int, solvers: Sequence[tuple[str, Solver]] = (), embed: Embed | None = None
 ) -> list[Row]:
-    """Evaluate every solver on every category: the trained ones, then those given as (name, solver).
+    """Evaluate every solver on every category: the trained solvers, then the given ones as (name, solver).
 
     A question that a given solver leaves unanswered counts as wrong. Control clips are excluded because they repeat the
     questions of the neutral clip word for word. `embed` replaces the offline sentence embedder. If no embedder is
@@ -78,7 +78,7 @@ def table(
 
 
 def failing(rows: Sequence[Row], parts: Sequence[str] = ("",)) -> list[Row]:
-    """Return the best solver's row for each category that fails, within `parts` (default: the headline part)."""
+    """Return the best solver's row for each failing category of `parts` (default: the headline part)."""
     best: dict[tuple[str, str], Row] = {}
     for row in rows:
         key = row.part, row.category
@@ -90,8 +90,8 @@ def failing(rows: Sequence[Row], parts: Sequence[str] = ("",)) -> list[Row]:
 def ceilings(questions: Sequence[Question]) -> list[float]:
     """Return the highest accuracy a reader can expect on each question.
 
-    If several clips of a script share question and options and their right answers differ, this is the share of the
-    most common answer. It is 1 for questions about the words, and otherwise the accuracy of a guess.
+    If several clips of a script share question and options and their right answers differ, the ceiling is the share of
+    the most common answer. It is 1 for questions about the words. For any other question it is the chance level.
     """
     groups: dict[tuple[str, str, str, str, frozenset[str]], list[int]] = defaultdict(list)
     for i, q in enumerate(questions):

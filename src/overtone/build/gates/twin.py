@@ -1,7 +1,7 @@
 """Compare a clip with its neutral twin.
 
-If both contain the same voice samples, this gives the ratio of voice to scene. Otherwise the two utterances are
-aligned, which shows what was added between the words and whether the same voice said them.
+If both contain the same voice samples, the result is the ratio of voice to scene. Otherwise the two utterances are
+aligned, which shows the sounds added between the words, and whether one voice said both utterances.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Index = NDArray[np.intp]
 
 
 class Pair(Struct, frozen=True):
-    """How a clip differs from its neutral twin. Levels are in dB; None means that it could not be measured."""
+    """The differences between a clip and its neutral twin. Levels are in dB; None means not measurable."""
 
     formants: float  # the recipe's factor on the resonances, which `voice_db` compensates
     gain_db: float | None  # gain of the twin's voice in the clip, if the clip contains it sample for sample
@@ -77,14 +77,14 @@ def spectrogram(x: Samples) -> tuple[Array, Array]:
 
 
 def _bands(power: Array, hertz: Array) -> Array:
-    """Return third-octave levels in dB, limited from below to 60 dB under the loudest frame."""
+    """Return third-octave levels in dB, with a floor 60 dB below the loudest frame."""
     out = np.stack([power[:, (hertz >= a) & (hertz < b)].mean(1) for a, b in pairwise(_EDGES)], 1)
     return np.asarray(10 * np.log10(np.maximum(out, out.max() * 1e-6) + 1e-20))
 
 
 def _under(clip: Array, twin: Array, rate: int) -> tuple[float | None, float | None, float | None]:
-    """Return the twin's gain within the clip by least squares, its ratio to the rest, and how often the rest is louder
-    (share of frames)."""
+    """Return the twin's gain within the clip by least squares (dB), the ratio of the scaled twin to the rest of the
+    clip (dB), and the share of frames in which the rest is louder."""
     energy = float(twin @ twin)
     gain = float(clip @ twin) / energy if energy else 0.0
     if gain <= 0:

@@ -85,7 +85,7 @@ def music(n: int, rate: int, rng: Rng, manner: str = "") -> Sound:
         step = _tune(tune, rate, rng, mood, table, (start, beat), (key, root), step)
         _back(behind, rate, rng, mood, (start, beat), key, root)
         _drum(drums, rate, rng, mood.drums, (start, beat))
-    if mood.backing == "riff":  # an overdriven amplifier: what goes in soft comes out as loud and bright
+    if mood.backing == "riff":  # an overdriven amplifier makes soft input loud and bright
         behind = coloured(np.tanh(6.0 * unit(behind)) + 0.8 * np.tanh(3.0 * unit(tune)), rate, _AMPLIFIER)
     loud = {"comp": 0.8, "oompah": 0.6, "pad": 0.9, "drive": 0.8, "riff": 1.6}[mood.backing]
     hit = {"light": 0.35, "none": 0.0, "four": 0.8, "heavy": 0.6}[mood.drums]

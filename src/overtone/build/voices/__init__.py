@@ -26,7 +26,7 @@ REPLY_VOICE = "en-us+Nguyen@1.14^65"  # speaks every reference reply, so that th
 
 def held_out() -> frozenset[str]:
     """Return the engine names of all voices of the default cast and of the replies. Models that are fitted or tuned on
-    synthetic speech must not have heard them."""
+    synthetic speech must not have heard these voices."""
     from overtone.build.voices.espeak import CHOSEN, split_voice
 
     return frozenset(split_voice(name)[0] for name in (*CHOSEN["male"], *CHOSEN["female"], REPLY_VOICE))

@@ -43,13 +43,13 @@ class Cast:
         return ", ".join(engine.identity() for engine in self.engines.values())
 
     def of(self, role: str, script_id: str, take: int = 0) -> Speaker:
-        """Return the speaker of a script. Its role sets the sex, its id the speaker; another take uses the next one."""
+        """Return a script's speaker. The role sets the sex, the id the speaker; another take has the next speaker."""
         if role not in ROLES:
             raise UsageError(f"no voice {role!r}{suggest(role, ROLES)}; known: {', '.join(ROLES)}")
         return self._drawn(ROLES[role], script_id, take)
 
     def turn(self, place: int, script_id: str, take: int = 0) -> Speaker:
-        """Return the speaker for an index in a list without roles: men and women in turn, each equally often."""
+        """Return the speaker for index `place` of a list without roles. Men and women alternate, equally often."""
         able = [s for e in self.engines.values() for s in e.speakers_of(script_id)]
         sex = SEXES[place % 2] if any(s.sex == SEXES[place % 2] for s in able) else SEXES[1 - place % 2]
         mine = [s for s in able if s.sex == sex]
@@ -88,7 +88,7 @@ class Cast:
 
 @functools.cache
 def cast(specs: tuple[str, ...] = DEFAULT) -> Cast:
-    """Return the cast of some SPECs; opened once per process, so workers may call it again."""
+    """Return the cast of some SPECs. It is opened once per process, so workers may ask for it again."""
     engines: dict[str, Engine] = {}
     for text in specs or DEFAULT:
         spec = parse_spec(text)

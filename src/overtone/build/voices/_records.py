@@ -33,7 +33,7 @@ class Speaker:
 
 @dataclass(frozen=True)
 class How:
-    """How a script should be said. `file` is the clip's path relative to `audio/`, which identifies recordings."""
+    """Instructions for saying a script. `file` is the clip's path relative to `audio/`, which identifies recordings."""
 
     case_id: str
     style: str
@@ -44,7 +44,7 @@ class How:
 
 
 class Engine(Protocol):
-    """Something that speaks. `native`: it delivers the cue itself, and no recipe is applied to its speech."""
+    """A voice engine. `native` means that it delivers the cue itself, so no recipe is applied to its speech."""
 
     native: bool
     licence: str
@@ -53,13 +53,13 @@ class Engine(Protocol):
         """Return all speakers."""
 
     def speakers_of(self, script_id: str) -> tuple[Speaker, ...]:
-        """Return the speakers of this script: all of them, or for recordings those who recorded it."""
+        """Return the possible speakers of a script: all speakers or, for recordings, the ones who recorded it."""
 
     def identity(self) -> str:
         """Return engine and version, for hashes and the manifest."""
 
     def speak(self, words: str, speaker: Speaker, how: How, *, pace: int = PACE) -> tuple[Samples, int]:
-        """Return the words as mono float32 samples, and their rate."""
+        """Return the spoken words as mono float32 samples, and the sample rate."""
 
     def speak_reply(self, text: str, style: str, file: str) -> tuple[Samples, int] | None:
         """Return a reference reply in a style described in words; None leaves it to the embedded voice."""

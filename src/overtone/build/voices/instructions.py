@@ -1,4 +1,4 @@
-"""Instructions in words for engines that act on them: one sentence per cue and manner."""
+"""Written instructions for engines that follow them: one sentence per cue and manner."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ INSTRUCTIONS: dict[str, str] = {  # "cue" or "cue manner" → instruction to the
 
 
 def instructions(cue: str, manner: str = "") -> str:
-    """Return one sentence on how to say it. Without a cue of the voice it asks for a plain voice."""
+    """Return an instruction of one sentence for a cue. Without a cue of the voice, it asks for a plain voice."""
     return INSTRUCTIONS.get(f"{cue} {manner}") or INSTRUCTIONS.get(cue, PLAIN)
 
 
 def spoken_instructions(cue: str, manner: str, given: str) -> str:
-    """Return the text for an engine: the given or the table's sentence, and a request to keep the words."""
+    """Return an engine's instructions: `given` or else the table's sentence, and a request to keep the words."""
     return (given.strip() or instructions(cue, manner)) + _ONLY

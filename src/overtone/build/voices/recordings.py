@@ -30,7 +30,7 @@ TABLE = "speakers.csv"
 
 
 class Recordings:
-    """Takes of people, found by name. They cannot say anything else."""
+    """Takes of people, found by name. Other words cannot be spoken."""
 
     native = True
 
@@ -56,7 +56,7 @@ class Recordings:
         return self._people
 
     def speakers_of(self, script_id: str) -> tuple[Speaker, ...]:
-        """Return who recorded a script, by table or folder; all speakers if neither says so."""
+        """Return the speakers that the table or the folders name for a script; all speakers if neither names any."""
         if script_id in self._of_case:
             return tuple(p for p in self._people if p.name in self._of_case[script_id])
         prefix = f"{script_id.casefold()}_"
@@ -103,7 +103,7 @@ class Recordings:
             raise VoiceError(f"a take cannot be used: {error}") from None
 
     def _find(self, stems: Iterable[str], speaker: str) -> Path | None:
-        """Return the speaker's own take, else one without a speaker, else any."""
+        """Return the speaker's own take, else a take without a named speaker, else any take."""
         for stem in stems:
             if takes := self._takes.get(stem.casefold()):
                 return takes.get(speaker) or takes.get("") or next(iter(takes.values()))
@@ -111,7 +111,7 @@ class Recordings:
 
     @cached_property
     def _takes(self) -> dict[str, dict[str, Path]]:
-        """Stem → speaker ("" if the folder does not say) → file. Links that leave the folder are refused."""
+        """The files by stem, then by speaker ("" if the folder names none). Links that leave the folder are refused."""
         names = {p.name for p in self._people}
         by_stem: dict[str, dict[str, Path]] = {}
         for path in sorted(self._folder.rglob("*")):
@@ -154,6 +154,6 @@ def _names(how: How) -> tuple[str, ...]:
 
 
 def _short(case: str, style: str, stem: str) -> str:
-    """Return script and style, and for a dialogue the turn, because its two turns share both."""
+    """Return script and style and, for a dialogue, the turn, because its two turns share script and style."""
     turn = re.search(r"_(turn\d+)_", stem)
     return f"{case}_{turn[1]}_{style}" if turn else f"{case}_{style}"

@@ -1,1 +1,1 @@
-"""Exchanges as records, in lists, shards and packs, and as the sequences a model reads and says."""
+"""Exchanges as records (in lists, shards and packs), and as the token sequences of a model."""

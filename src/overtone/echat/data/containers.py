@@ -1,6 +1,6 @@
 """The storage formats of records: raw JSON Lines, tar shards, audio tars with separate lists ("combine"), and packs.
 
-`read` accepts all of them. A pack is the format that training reads fast: `records.jsonl`, all clips concatenated as
+`read` accepts all four. A pack is the format that training reads fast: `records.jsonl`, all clips concatenated as
 16-bit samples at 16 kHz in `clips.i16`, and their offsets in `clips.npy`. Reading it needs only NumPy and msgspec.
 """
 
@@ -38,7 +38,7 @@ Sound = NDArray[np.float32]
 def read(path: Path) -> Iterator[Record]:
     """Read the records of a raw list, a shard, a list of shards, a combine or a pack, or of a folder with one of them.
 
-    Raises DataError with the file, the position and what to do.
+    Raises DataError with the file, the position and a remedy.
     """
     path = _entry_file(Path(path))
     if path.name == PACK[0] and (path.parent / PACK[2]).is_file():
@@ -120,7 +120,7 @@ def pack(
 class ClipWriter:
     """Writes the clips of a pack. An existing pack stays complete until `close` replaces its clips.
 
-    After `close`, the folder has no records, so it is not a pack until they are written.
+    After `close`, the folder has no records, so it is not a pack until the records are written.
     """
 
     def __init__(self, out: Path) -> None:
@@ -165,7 +165,7 @@ class PackWriter:
         self._records = (out / f".{PACK[0]}.part").open("wb")
 
     def add(self, record: Record, sounds: Iterable[Sound | NDArray[np.int16]]) -> None:
-        """Add a record and its clips at 16 kHz: those of its earlier turns, oldest first, then its own."""
+        """Add a record and its clips at 16 kHz: the clips of its earlier turns, oldest first, then the query's clip."""
         names = [self._clips.add(sound) for sound in sounds]
         self._records.write(msgspec.json.encode(to_raw(_with_wavs(record, names))) + b"\n")
         self.count += 1
@@ -238,7 +238,7 @@ class Pack:
 
 
 def digests(paths: Iterable[Path]) -> list[str]:
-    """Return the SHA-256 of training files, and of the lists of packs."""
+    """Return the sorted SHA-256 of training files; for a pack, that of its list of records."""
     lists = [path if path.is_file() else path / PACK[0] for path in paths]
     return sorted(sha256(path) for path in lists if path.is_file())
 
@@ -342,7 +342,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def _beside(path: Path, name: str) -> Path:
-    """Return the path of a file in a list: relative to the list, or absolute, because tars may be on other disks."""
+    """Return the path of a file named in a list: relative to the list, or absolute for tars on other disks."""
     if name.startswith("{") or len(name) > _LONGEST_NAME:
         raise DataError(f"{shown(str(path))}: {shown(name[:60])}… is not a file name; write one name per line")
     return Path(name) if Path(name).is_absolute() else inside(path.parent, name)
@@ -360,7 +360,7 @@ def _batches(records: Iterable[Record], size: int) -> Iterator[list[Record]]:
 
 
 def _turn_wavs(record: Record) -> list[tuple[str, str]]:
-    """Return the suffix and path of each audio member: those of earlier turns, then the record's own."""
+    """Return the suffix and path of each audio member: the members of earlier turns, then the query's."""
     turns = [(f".wav_{number}", turn.wav) for number, turn in enumerate(record.history, start=1) if turn.wav]
     return [*turns, (".wav", record.wav)] if record.wav else turns
 

@@ -39,7 +39,7 @@ class Turn(Struct, frozen=True):
 
 
 class Record(Struct, frozen=True):
-    """One exchange. `wav` is relative to `home`: the folder of its list, or the tar that holds it."""
+    """One exchange. `wav` is relative to `home`: the folder of the record's list, or the tar that holds the audio."""
 
     key: str
     txt: str = ""  # the reply, without the tag of its emotion
@@ -76,7 +76,7 @@ class Record(Struct, frozen=True):
 
     @property
     def heard(self) -> Labels:
-        """All labels of the query: `extra.heard` if present, because `labels` may have only those of the exchange."""
+        """All labels of the query: `extra.heard` if present, because `labels` may omit some."""
         if not self.complete:
             return self.labels
         heard = self.extra["heard"]
@@ -88,7 +88,8 @@ class Record(Struct, frozen=True):
         return tuple(re.findall(r"<([^<>]+)>", self.task))
 
     def problems(self, codes: int = 0) -> list[str]:
-        """Return messages about what training cannot use. `codes` is the number of speech codes (0: not checked)."""
+        """Return the faults that make the record unusable in training. `codes` is the number of speech codes (0: not
+        checked)."""
         problems = list(dict.fromkeys([*self.labels.problems(), *self.heard.problems()]))
         for emotion in (self.reply_emotion, *(turn.reply_emotion for turn in self.history)):
             if emotion and not is_reply(emotion):
@@ -171,7 +172,7 @@ def from_raw(raw: Any, where: str, home: str = "") -> Record:
 def to_raw(record: Record) -> dict[str, Any]:
     """Return the record as in EChat-200K's raw lists.
 
-    `extra.a_emotion` has the reply's emotion, `extra.a_emotion_1` and so on those of earlier replies.
+    `extra.a_emotion` has the reply's emotion; `extra.a_emotion_1` and so on have the emotions of earlier replies.
     """
     tags = {KEYS[dimension]: tag(name) for dimension, name in record.labels.known().items()}
     texts = {
@@ -232,7 +233,7 @@ def text_from_raw(raw: Any, where: str) -> TextRecord:
 
 
 def understanding(record: Record) -> tuple[bool, tuple[str, ...]] | None:
-    """Return whether an understanding task asks for the words, and for which labels; None for other tasks."""
+    """Return whether an understanding task asks for the words, and the labels it asks for; None for other tasks."""
     tags = record.tags
     wanted = tuple(dimension for name, dimension in UNDERSTANDING.items() if name in tags)
     if CHAT in tags or ("TRANSCRIBE" not in tags and not wanted):
@@ -256,21 +257,21 @@ def _tokens(value: Any, where: str) -> tuple[int, ...]:
 
 
 def _spoken(txt: str, emotion: str | None) -> tuple[str, str]:
-    """Return a reply without its leading tag, and its emotion: the given one, or that of the tag."""
+    """Return a reply without its leading tag, and its emotion: the given emotion, or else the tag's."""
     if emotion is None and (first := _LEADING.match(txt)):
         return txt[first.end() :], reply(first[1])
     return txt, reply(emotion or "")
 
 
 def _emotion(name: str, said: Record | Turn) -> dict[str, str]:
-    """Return a reply's emotion for `extra`. It is "" if there is none but the reply begins like a tag."""
+    """Return a reply's emotion for `extra`. It is "" if the reply has no emotion but begins like a tag."""
     if said.reply_emotion:
         return {name: tag(said.reply_emotion)}
     return {name: ""} if _LEADING.match(said.txt) else {}
 
 
 def _turns(rest: dict[str, Any], extra: dict[str, Any], where: str) -> list[Turn]:
-    """Remove the numbered turns from both tables and return them."""
+    """Remove the numbered turns from both tables, and return these turns."""
     by_number: dict[int, dict[str, Any]] = {}
     for table in (rest, extra):
         for name in [name for name in table if _NUMBERED.fullmatch(name)]:

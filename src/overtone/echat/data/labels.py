@@ -1,7 +1,8 @@
 """OSUM-EChat's labels for queries and reply emotions, their tags, and the corresponding cues of Overtone.
 
-A label is a lower-case English name ("throat clearing"); "" means unknown. A model reads and writes its tag
-(`<THROAT CLEARING>`). EChat-200K writes some labels in Chinese or with other names; `label` and `reply` read those too.
+A label is a lower-case English name ("throat clearing"); "" means unknown. A model reads and writes it as a tag
+(`<THROAT CLEARING>`). EChat-200K writes some labels in Chinese or with other names; `label` and `reply` read these
+names too.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class Sequence(Struct):
 
 
 class Unfit(DataError):
-    """A record does not fit the task. `why` is one of a few reasons, so that they can be counted."""
+    """A record does not fit the task. `why` is one of a few fixed reasons, so that reasons can be counted."""
 
     def __init__(self, key: str, why: str) -> None:
         super().__init__(f"{shown(key)}: {why}; remove it from this list, or complete it")
@@ -104,12 +104,12 @@ def build(
     reply_tag: bool = False,
     all_heard: bool = False,
 ) -> Sequence:
-    """Return the sequence of a record for a task. Raises Unfit if the record lacks what the task needs.
+    """Return the sequence of a record for a task. Raises Unfit if the record lacks a field that the task needs.
 
     `reply_tag` puts the tag of the reply's emotion before the reply even without a thought in tags. With `all_heard`, a
-    thought in tags gives every label of the query, not only those the exchange is about; if the record lists all labels
-    (`extra.heard`), the thought also says that there is no other sound. If the speech is too short for streaming, text
-    comes before speech; `Sequence.streaming` tells which layout was used.
+    thought in tags gives every label of the query, not only the labels that the exchange is about; if the record lists
+    all labels (`extra.heard`), the thought also says that there is no other sound. If the speech is too short for
+    streaming, text comes before speech; `Sequence.streaming` tells which layout was used.
     """
     if style == "understand":
         words, dimensions = _asked(record, rng)
@@ -199,7 +199,7 @@ def interleave(text: Many[int], speech: Many[int]) -> list[int]:
 
 # ── lengths and filters ───────────────────────────────────────────────────────────────────────────────────────────────
 def length(sequence: Sequence, seconds: Many[float], positions: Callable[[float], int]) -> int:
-    """Return the number of positions.
+    """Return the number of positions of a sequence.
 
     `positions` converts a clip's seconds to positions (published: 12.5 per second).
     """
@@ -209,7 +209,7 @@ def length(sequence: Sequence, seconds: Many[float], positions: Callable[[float]
 def why_not(
     sequence: Sequence, seconds: Many[float], positions: Callable[[float], int], longest: int = MAX_SEQUENCE
 ) -> str:
-    """Return why training skips a sequence, by the published filters, or ""."""
+    """Return the published filter that makes training skip a sequence, or "" if none does."""
     if any(not SHORTEST <= s <= LONGEST for s in seconds):
         return f"a clip outside {SHORTEST:g}–{LONGEST:g} s"
     if sequence.text > MAX_LABEL:
@@ -249,7 +249,7 @@ class _Writer:
         self._add(ids, learnt=learnt)
 
     def done(self, speech: int = 0, edges: int = 0) -> Sequence:
-        """Count the targets and return the sequence. `speech` are speech codes, `edges` begin or end speech."""
+        """Count the targets and return the sequence. `speech` is the number of speech codes, `edges` that of marks."""
         learnt = len(self.sequence.targets) - self.sequence.targets.count(IGNORED)
         self.sequence.text, self.sequence.speech = learnt - speech - edges, speech
         return self.sequence
@@ -313,7 +313,7 @@ def _all_labels(record: Record) -> dict[str, str]:
 
 
 def _asked(record: Record, rng: random.Random) -> tuple[bool, tuple[str, ...]]:
-    """Return whether to ask for the words, and for which labels: as the task says, or drawn at random."""
+    """Return whether to ask for the words, and the labels to ask for: as in the task, or drawn at random."""
     if not record.wav:
         raise Unfit(record.key, "no recording")
     known = tuple(record.heard.known())
@@ -336,7 +336,7 @@ def _asked(record: Record, rng: random.Random) -> tuple[bool, tuple[str, ...]]:
 
 
 def _lacks(record: Record, task: Task, think: Think) -> str:
-    """Return what the record lacks for the task, or ""."""
+    """Return a message about a field that the task needs and the record lacks, or ""."""
     if think and task not in ("s2t", "s2s"):
         raise ValueError(f"{task} cannot have a thought; only s2t and s2s can")
     if task in ("s2t", "s2s") and not record.wav:

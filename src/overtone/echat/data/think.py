@@ -1,4 +1,4 @@
-"""Write and parse thoughts before a reply: the words and labels as tags, or a sentence of reasons.
+"""Write and parse the thought that precedes a reply: the words and labels as tags, or a sentence of reasons.
 
 A thought is enclosed in `<think>` and `<think end>`. Missing labels are mostly written as `<&&>`, whose content
 training hides from attention and does not learn. So data with one label can train a template with four.
@@ -32,7 +32,7 @@ Piece = tuple[str, Literal["said", "read", "hidden"]]
 
 
 class Thought(Struct, frozen=True):
-    """A parsed thought and reply. `malformed` has messages about what is wrong with it."""
+    """A parsed thought and reply. `malformed` has messages about its faults."""
 
     reply: str = ""
     question: str = ""
@@ -52,9 +52,9 @@ def label_thought(
 ) -> list[Piece]:
     """Return the thought as tags, including `<think end>` and the reply's leading tag.
 
-    `complete` means that `labels` has everything that is heard. Then a missing event has the tag for no sound. Any
-    other missing label (such as a child's gender) is unknowable, and its tag stays empty. The empty tag is learnt: if
-    it were only input, it would reveal the following text and never occur when the model thinks for itself.
+    `complete` means that `labels` has every label of the clip. Then a missing event is written as the tag for no sound.
+    Any other missing label (such as a child's gender) is unknowable, and its tag stays empty. The empty tag is learnt:
+    if it were only input, it would reveal the following text and never occur when the model thinks for itself.
     """
     # Words and labels are separate pieces, so that repeated pieces are encoded once.
     pieces: list[Piece] = [(f"{OPEN}{_WORDS}:", "said"), (f" {question}", "said")]
@@ -81,7 +81,7 @@ def split(text: str, thinks: bool | None = None) -> tuple[str, str | None]:
     The reply has no further marks. The first end mark counts, because a streamed reply cannot be taken back.
 
     `thinks` says whether a thought was requested. If so, everything up to the end mark is the thought; if not, only a
-    text that begins with a thought has one. If None, a text that contains an end mark has one too.
+    text that begins with a thought has one. If None, a text that contains an end mark has a thought too.
     """
     end = _CLOSE.search(text)
     if not (_OPEN.match(text) or (end if thinks is None else thinks)):

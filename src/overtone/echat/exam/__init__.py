@@ -1,1 +1,1 @@
-"""Held-out records put to a model, and what its answers are worth."""
+"""Ask a model about held-out records, and score its answers."""

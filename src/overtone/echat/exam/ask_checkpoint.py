@@ -1,6 +1,6 @@
 """Ask a checkpoint about every test record: labels, words, replies with and without a thought, spoken replies.
 
-Scoring is separate (see `counts` and `scores`).
+Scoring is separate (see `counts` and `exam_scores`).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def evaluate(
     folder: Path, data: Sequence[Path], wanted: Wanted, *, device: str = "auto", arm: str = "",
     say: Callable[[str], None] = lambda line: None,
 ) -> tuple[Head, list[Prediction]]:  # fmt: skip
-    """Ask a checkpoint about the packs' records. Raises DataError if there are none, or one is invalid."""
+    """Ask a checkpoint about the packs' records. Raises DataError for invalid records, or if there are none."""
     began = time.monotonic()
     machine, config, notes = open_machine(folder, device)
     modes = chosen_modes(wanted.modes, config, notes)
@@ -114,7 +114,7 @@ def chosen_modes(asked: Sequence[str], config: Config, notes: dict[str, Any]) ->
 
 
 def chosen(records: Sequence[Record], wanted: Wanted) -> list[Record]:
-    """Return the records of the requested parts: per part at most `limit`, in whole random groups, at least one."""
+    """Return the records of the requested parts: at most `limit` per part, in random whole groups (at least one)."""
     out = []
     for part in sorted({record.part for record in records}):
         if part not in wanted.parts if wanted.parts else part in TRAIN:

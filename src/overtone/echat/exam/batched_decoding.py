@@ -130,7 +130,7 @@ def greedy(machine: Machine, x: Tensor, mask: Tensor, limit: int) -> list[list[i
     """Decode greedily without synchronising after each token.
 
     Finished rows leave the batch once they are half of it. Unlike `decode.respond`, age and gender are not restricted
-    to their labels, because the test measures what the model says.
+    to their labels, because the test measures the model's own answers.
     """
     model, end = machine.model, machine.tok.im_end
     b, p, _ = x.shape
@@ -168,8 +168,8 @@ def likelihoods(
 ) -> list[list[float]]:
     """Return the log-likelihood of each ending after each prompt, with one pass per batch.
 
-    The endings are concatenated. Each attends only to the prompt and itself, and its positions continue those of the
-    prompt.
+    The endings are concatenated. Each ending attends only to the prompt and itself, and its positions continue after
+    the prompt.
     """
     device = machine.device
     ids = torch.tensor([token for ending in endings for token in ending], device=device)  # (Q,)

@@ -28,7 +28,7 @@ _AT_ONCE = 2000  # replies
 
 
 class Sums(Struct, frozen=True):
-    """One measure of a run: the non-zero sums of each cluster, by their index."""
+    """One measure of a run: the non-zero sums of each cluster, by column."""
 
     part: str
     name: str
@@ -61,7 +61,7 @@ class Counts(Struct, frozen=True, kw_only=True, tag_field="what", tag="counts"):
     sums: list[Sums]
 
     def tallies(self) -> Tallies:
-        """Return the tallies by measure. Those of the reply that the model was trained to give are also under OWN."""
+        """Return the tallies by measure. The reply that the model was trained to give is also under OWN."""
         tallied = {Measure(one.part, one.name, one.source): one.tally() for one in self.sums}
         mine = tallies.own_mode(self.head.modes)
         return tallied | {replace(key, source=OWN): tally for key, tally in tallied.items() if key.source == mine}

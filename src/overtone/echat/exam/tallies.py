@@ -24,7 +24,7 @@ Vectors = Mapping[str, NDArray[np.float32]]
 Kind = Literal["mean", "accuracy", "uar"]
 Listen = Callable[[Prediction], str]  # returns the transcript of a spoken reply
 
-CATEGORIES = ("emotion", "age", "gender", "event", "multi")  # those of EChat-eval
+CATEGORIES = ("emotion", "age", "gender", "event", "multi")  # EChat-eval's categories
 THOUGHT = ("age", "gender", "emotion", "event")  # dimensions in a thought in tags
 _TAG = re.compile(r"<([^<>]{1,40})>")
 
@@ -38,7 +38,7 @@ class Measure(Struct, frozen=True, order=True):
 
 
 class Tally:
-    """Sums by cluster. For a mean: its sum and count; for labels: hits per label, then occurrences per label."""
+    """Sums by cluster. A mean has the columns sum and count; labels have hits per label, then occurrences per label."""
 
     def __init__(self, kinds: tuple[Kind, ...], width: int, chance: dict[str, float] | None = None) -> None:
         self.kinds, self.width, self.chance = kinds, width, chance or {}
@@ -206,8 +206,8 @@ def _sensitive(
 ) -> None:
     """Measure whether a reply changes with the delivery, and whether its meaning fits its own delivery.
 
-    A reply fits if it is closer to the references for its own delivery than to those for the query's other deliveries.
-    A model that does not hear scores 0.5.
+    A reply fits if it is closer to the references for its own delivery than to the references for the query's other
+    deliveries. A model that ignores the delivery scores 0.5.
     """
     groups: dict[str, list[int]] = {}
     alike: dict[Delivery, list[Prediction]] = {}
@@ -231,14 +231,14 @@ Delivery = tuple[str, ...]
 
 
 def _delivery(row: Prediction) -> Delivery:
-    """Return the dimensions an exchange is about, and their labels: ("emotion+age", "sad", "old")."""
+    """Return the dimensions that an exchange is about, and the label in each: ("emotion+age", "sad", "old")."""
     return (row.kind, *(row.heard.get(_dimension(kind), "") for kind in row.kind.split("+")))
 
 
 def _wanted(row: Prediction, alike: Sequence[Prediction], vectors: Vectors) -> NDArray[np.float32]:
-    """Return the mean embedding of references for a delivery: the record's own and those of other queries.
+    """Return the mean embedding of a delivery's references: the record's own reference and those of other queries.
 
-    The mean cancels what the references say about their queries and keeps how they respond to the delivery.
+    The mean cancels the references' content about single queries and keeps their response to the delivery.
     """
     others = [one.reply for one in alike if one.group != row.group and one.reply]
     mean: NDArray[np.float32] = np.mean([vectors[text] for text in (row.reply, *others)], axis=0)

@@ -63,7 +63,7 @@ class Corpus:
         return self._packs[clip.home].seconds(clip_index(clip.wav))
 
     def check(self, speech: SpeechConfig) -> None:
-        """Raise DataError with all records that cannot be trained on."""
+        """Raise DataError if training cannot use some records. The message lists these records."""
         problems = [problem for pack in self.packs for problem in _problems(pack, speech)]
         if problems:
             raise DataError(f"{len(problems)} records cannot be trained on:{listed(problems)}\ncorrect or remove them")
@@ -111,7 +111,7 @@ def _problems(pack: Pack, speech: SpeechConfig) -> Iterator[str]:
 def sources(stage: Stage, records: Sequence[Record]) -> list[Source]:
     """Return the stage's feeds as lists of the mix.
 
-    A feed with both kinds of thoughts becomes two, each of half weight.
+    A feed with both kinds of thoughts becomes two lists, each with half of its weight.
     """
     out = []
     for feed in stage.feeds:
@@ -177,7 +177,7 @@ class Stream(IterableDataset):
         yield from DataLoader(self, batch_size=None, num_workers=self.workers, pin_memory=pin, **ahead)
 
     def __iter__(self) -> Iterator[tuple[int, Batch]]:
-        """Yield this worker's batches. Every worker plans all batches, which is fast, and makes its own."""
+        """Yield this worker's batches. Every worker plans all batches, which is fast, and builds only its own."""
         info = get_worker_info()
         turn, turns = (info.id, info.num_workers) if info else (0, 1)
         for planned in self.mixture.batches(self.start):
@@ -231,10 +231,10 @@ class Stream(IterableDataset):
 
 # ── measuring the lists ───────────────────────────────────────────────────────────────────────────────────────────────
 def survey(corpus: Corpus, runs: Sequence[StageRun], model: ModelConfig, tok: Tokens, workers: int) -> None:
-    """Measure the lists of some stages that have not been measured yet. Raises DataError if there is no record.
+    """Measure all unmeasured lists of some stages. Raises DataError if there is no training record.
 
-    If separate processes make batches, three times as many measure all lists together, because starting processes takes
-    longer than measuring a short list.
+    If separate processes make batches, three times as many processes measure the lists, all lists together, because
+    starting processes takes longer than measuring a short list.
     """
     records = corpus.records()
     if not records:
@@ -293,7 +293,7 @@ class _Chunks(Dataset):
 
 
 def _ignore_sigterm(number: int) -> None:
-    """Ignore SIGTERM in a worker, so that it can still make the batches of the last step. The main process ends it."""
+    """Ignore SIGTERM in a worker, so that it can make the last step's batches. The main process ends the worker."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 

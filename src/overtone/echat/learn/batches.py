@@ -1,7 +1,7 @@
 """Convert sequences and clips to tensors.
 
 The placeholder of a clip is widened to the number of adapter outputs. All clips are in one buffer, on the GPU if there
-is one, and a batch refers to them by index.
+is one, and a batch refers to its clips by index.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HERE = ("clips", "slots", "ctc_ids", "ctc_lengths")  # fields of a batch that st
 
 
 class Laid(Protocol):
-    """The part of layout.Sequence that is used here."""
+    """The fields of layout.Sequence that this module uses."""
 
     ids: list[int]
     targets: list[int]

@@ -40,7 +40,7 @@ from overtone.paths import shown
 
 @dataclass
 class World:
-    """The group of training processes, from the view of one of them."""
+    """The group of training processes, as seen by one process."""
 
     rank: int
     size: int
@@ -67,7 +67,7 @@ class World:
         return tensor
 
     def agree(self, wish: bool) -> bool:
-        """Return whether any process wants something. All processes get the same answer."""
+        """Return whether `wish` is true on any process. All processes get the same answer."""
         return self.total(float(wish)) > 0
 
     def wait(self) -> None:
@@ -121,7 +121,7 @@ def spread(model: nn.Module, world: World, layers: Callable[[nn.Module], list[nn
 
 
 def whole_state(model: nn.Module, world: World) -> dict[str, torch.Tensor]:
-    """Gather the parameters on the first process (empty on the others)."""
+    """Return all parameters on the first process, and {} on the others."""
     if world.size == 1:
         return dict(model.state_dict())
     state: dict[str, torch.Tensor] = get_model_state_dict(
@@ -192,7 +192,7 @@ def forget(folder: Path) -> None:
 
 
 def load(checkpoint: Path, model: nn.Module, optimiser: torch.optim.Optimizer, world: World) -> Progress:
-    """Load a checkpoint's weights and optimiser state. The number of processes may differ. Raises StoreError."""
+    """Load a checkpoint's weights and optimiser state. The number of processes may have changed. Raises StoreError."""
     weights, moments = get_state_dict(model, optimiser)
     state = {"model": weights, "optimiser": moments}
     try:

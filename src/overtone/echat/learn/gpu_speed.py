@@ -1,6 +1,7 @@
 """Speed up training on one GPU: record kernels, and hold a frozen language model in bf16.
 
-Names of weights do not change. Under torchrun neither is used; there FSDP casts the weights and recomputes activations.
+Neither changes the names of weights. Neither is used under torchrun, where FSDP casts weights and recomputes
+activations.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def freeze(part: nn.Module, narrow: bool) -> list[Tensor]:
     """Replace a frozen part's weights by copies, and return the originals for `thaw`.
 
     With `narrow`, the copies are in bf16, so that autocast casts nothing and activations take half the memory. Buffers
-    stay unchanged, because rotary angles in bf16 would be other positions.
+    stay unchanged, because rotary angles in bf16 would encode other positions.
     """
     exact = [weight.data for weight in part.parameters()]
     for weight in part.parameters():

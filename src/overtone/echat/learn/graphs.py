@@ -46,7 +46,7 @@ def rounded(n: int, least: int) -> int:
 
 # ── recordings ────────────────────────────────────────────────────────────────────────────────────────────────────────
 class Recorder:
-    """Runs a function of tensors and a module's weights, by replaying kernels that were recorded once.
+    """Calls the function `run` with a module's weights by replaying kernels, which are recorded once per input size.
 
     `run(aliases, *tensors, **given)` returns a tensor, with gradients for the trained weights and for tensors that
     require one. Recordings refer to weights by memory address, so they become invalid when weights move.
@@ -63,7 +63,7 @@ class Recorder:
         self.last: object = None  # the last forward pass, whose states a backward pass can use
 
     def fits(self) -> bool:
-        """Return whether the weights have not moved, and the same ones are trained."""
+        """Return whether recordings are valid: no weight has moved, and the same weights are trained."""
         return self.addresses == addresses_of(self.module)
 
     def __call__(self, *tensors: Tensor, **given: Any) -> Tensor:
@@ -80,13 +80,13 @@ class Recorder:
 
     @staticmethod
     def key(*tensors: Tensor, **given: Any) -> tuple[Any, ...]:
-        """Return what identifies a recording: shapes, gradients and options."""
+        """Return the key of a recording: each tensor's shape and need of a gradient, and the options."""
         return *((tensor.shape, tensor.requires_grad) for tensor in tensors), *given.values()
 
     def try_out(self, *tensors: Tensor, **given: Any) -> None:
         """Run once without recording, so that first-time work is not recorded. Drop weights that are not used.
 
-        Random numbers are restored afterwards, so that a step that records draws the same ones as any other.
+        Random numbers are restored afterwards, so that a step draws the same numbers whether it records or not.
         """
         with self.aside(), torch.random.fork_rng([tensor.device for tensor in tensors[:1] if tensor.is_cuda]):
             out = self.run(self.aliases, *tensors, **given)
@@ -163,9 +163,9 @@ def addresses_of(module: nn.Module) -> list[tuple[int, bool]]:
 
 # ── the language model ────────────────────────────────────────────────────────────────────────────────────────────────
 class Rows:
-    """The layout of concatenated rows in one of a few sizes.
+    """The layout of concatenated rows, with the total length rounded up to one of a few sizes.
 
-    The rest is filled with rows too: kernels do not write positions outside any row, and stale values there would get
+    The added positions form rows too: kernels do not write positions outside rows, and stale values there would get
     gradients.
     """
 
@@ -285,7 +285,7 @@ def hear(ears: Ears, aliases: dict[str, Tensor], wave: Tensor, lengths: Tensor) 
 class Listener:
     """Encodes a batch's clips: (C, samples), (C,) → (C, T, d), (C,).
 
-    Clips are padded with silence, in number and length, which does not change their outputs.
+    The number of clips and their length are padded with silence, which does not change the outputs of a clip.
     """
 
     def __init__(self, encoder: Any, adapter: Any) -> None:

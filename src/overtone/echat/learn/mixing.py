@@ -46,7 +46,7 @@ class Source(Struct):
 
     @property
     def laid_out(self) -> tuple[object, ...]:
-        """Everything besides the records that determines the sequences; equal lists differ only in weight."""
+        """The settings that, with the records, determine the sequences; lists equal in both differ only in weight."""
         answers = self.style == "chat" and self.task in ("s2t", "s2s")
         flags = (self.reply_tag, self.all_heard) if answers else ()
         return self.task, self.style, self.thoughts, self.streaming, flags
@@ -70,7 +70,7 @@ class Source(Struct):
         )
 
     def room(self, at: int) -> float:
-        """Return the share of a batch's budget that this kind of record may fill, as published."""
+        """Return the share of a batch's budget that records like the one at `at` may fill, as published."""
         long = any(self.thoughts) or self.streaming > 0 or self.task == "t2t" or bool(self.records[at].history)
         return 0.6 if long else 0.8 if self.task == "s2s" else 1.0
 
@@ -126,8 +126,8 @@ class Mixture:
     """An endless sequence of batches.
 
     `budget` limits the positions of a batch, padding included; `targets` limits its predicted positions. A task is
-    drawn in proportion to the records of its lists. If its batches can be larger than those of the list with the
-    highest share of targets, it is drawn less often, so that its share of all positions stays the same.
+    drawn in proportion to the records of its lists. A task whose batches can be larger than those of the list with the
+    highest share of targets is drawn less often, so that the task's share of all positions stays the same.
     """
 
     def __init__(
@@ -211,7 +211,7 @@ class Mixture:
         return len(self.plan(task, epoch)) // self.world
 
     def _taken(self, number: int) -> tuple[int, int]:
-        """Return how many records of a list are used per epoch, and how often (the integer part of its weight)."""
+        """Return the number of records that an epoch takes from a list, and the number of uses of each record."""
         weight, usable = self.sources[number].weight, int(np.count_nonzero(self._charges[number]))
         return (usable, int(weight)) if weight >= 1 else (min(usable, max(round(usable * weight), 1)), 1)
 

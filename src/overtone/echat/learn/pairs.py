@@ -63,7 +63,7 @@ class Both(Struct, frozen=True):
     def lay_out(
         self, task: Task, tok: Tokens, *, thinking: bool, tags: bool = False
     ) -> tuple[layout.Sequence, layout.Sequence]:
-        """Return both sequences. Raises Unfit if a side lacks what the task needs.
+        """Return both sequences. Raises Unfit if a side lacks a field that the task needs.
 
         Thoughts are left out if one side has none. With `tags`, every reply begins with the tag of its emotion, if
         known.
@@ -135,7 +135,7 @@ def check_apart(pairs: Iterable[tuple[str, str]]) -> None:
 
 
 def of_pack(source: Pack) -> list[Both]:
-    """Return the pairs of a pack. Raises DataError for any other pack."""
+    """Return the pairs of a pack. Raises DataError if a record has no rejected reply."""
     pairs = []
     where = shown(str(source.folder))
     for record in source.records:

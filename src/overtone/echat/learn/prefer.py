@@ -73,14 +73,14 @@ def read_stage(config: Config, where: str) -> PreferStage:
 
 # ── the loss ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 class LogProbabilities(Struct, frozen=True):
-    """The log-probabilities of P pairs under two models, (2P,) with the chosen first, and their numbers of tokens."""
+    """The log-probabilities of P pairs under two models, (2P,) with the chosen first, and the replies' token counts."""
 
     new: Tensor
     old: Tensor
     tokens: Tensor
 
     def margins(self, per_token: bool) -> Tensor:
-        """Return how much the preference for the chosen reply has increased, in nats: (P,)."""
+        """Return the increase in preference for the chosen reply over the frozen model, in nats: (P,)."""
         gained = self.new - self.old
         chosen, rejected = (gained / self.tokens if per_token else gained).chunk(2)
         return chosen - rejected

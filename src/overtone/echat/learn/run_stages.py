@@ -230,7 +230,7 @@ def finished(settings: Settings, run: StageRun) -> bool:
 
 
 def recipe_name(config: Config, settings: Settings) -> str:
-    """Return a hash of what all arms and seeds of an ablation share: sizes, stages and their lengths."""
+    """Return a hash of the settings that all arms and seeds of an ablation share: sizes, stages and step counts."""
     shared = (_sizes(config), config.stage, settings.scale, settings.steps)
     return hashlib.sha256(msgspec.json.encode(shared, order="deterministic")).hexdigest()[:16]
 
@@ -252,7 +252,7 @@ def save_every(settings: Settings, config: Config) -> float:
 
 
 def first_model(config: Config, before: Path | None) -> EChat:
-    """Return the initial model of a stage: new, or loaded from a checkpoint. Raises UsageError if it does not fit."""
+    """Return the initial model of a stage: new, or loaded from `before`. Raises UsageError if `before` does not fit."""
     if before is None:
         return checkpoint.make(config)
     model, loaded = checkpoint.load(before)

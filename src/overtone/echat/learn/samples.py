@@ -1,6 +1,6 @@
 """Let the model answer a few held-out clips during training, always the same ones, in text and speech.
 
-In stages before it learns to answer, the model reads the reference replies aloud instead.
+In stages before the model learns to answer, it reads the reference replies aloud instead.
 """
 
 from __future__ import annotations

@@ -139,7 +139,7 @@ def plan(
 
     - understanding: stage 1 is removed. Its steps and target tokens go to the other stages in proportion to their own
       steps, so that arms differ in what they learn, not in how much.
-    - think: no feed thinks. Sequences without a thought have fewer targets, so a step has more of them.
+    - think: no feed thinks. Sequences without a thought have fewer targets, so a step has more sequences.
 
     `scale` multiplies the length of every stage; `each` sets the steps of every stage. `only` selects one stage, or a
     group (2 means 2a and 2b). Raises UsageError.
@@ -184,7 +184,7 @@ def _without_thoughts(stage: Stage) -> Stage:
 
 
 def apportion(whole: int, weights: list[int]) -> list[int]:
-    """Split `whole` into integers that are proportional to `weights` and add up to it."""
+    """Split `whole` into integers in proportion to `weights`. Their sum is `whole`."""
     total = sum(weights)
     bounds = [0]
     for weight in weights:

@@ -241,7 +241,7 @@ class HuggingFace:
 def lay_out(
     records: Sequence[TextRecord], tok: Any, settings: Settings, longest: int
 ) -> tuple[list[layout.Sequence], Tensor | None]:
-    """Return the rows of at most `longest` tokens as sequences, and their regression targets.
+    """Return the rows of at most `longest` tokens as sequences, and the rows' regression targets.
 
     Raises DataError if nothing can be learnt.
     """

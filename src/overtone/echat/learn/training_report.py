@@ -100,7 +100,7 @@ def read_log(path: Path) -> list[Row]:
 
 
 def read_looks(path: Path) -> list[Look]:
-    """Read a stage's evaluations, the last one of each step."""
+    """Read a stage's evaluations: only the latest one of each step."""
     return list({look.step: look for look in _lines(path, Look)}.values())
 
 
@@ -261,7 +261,7 @@ def thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def ticks(low: float, high: float) -> list[float]:
-    """Return about five round numbers between two."""
+    """Return about five round numbers between `low` and `high`."""
     raw = (high - low) / 5
     if raw <= 0 or not math.isfinite(raw):
         return [low]

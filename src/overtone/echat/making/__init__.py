@@ -1,1 +1,1 @@
-"""`overtone build echat`: exchanges composed from written texts, spoken, heard by the gates and written."""
+"""`overtone build echat`: compose exchanges from written texts, speak and check their audio, and write the set."""

@@ -89,7 +89,7 @@ def sizes_for(count: int, only: Sequence[str] = ()) -> dict[str, int]:
 def _train(
     texts: Texts, frames: Sequence[Frame], every: Mapping[str, Sequence[Delivery]], seed: int, size: int
 ) -> list[Exchange]:
-    """Compose train: every question in several deliveries and all its wordings until `size`, then follow-ups."""
+    """Compose train: questions in several deliveries and all their wordings, then follow-ups, `size` in total."""
     single = size - round(TWO_TURNS * size) if texts.followups else size
     questions = [(frame, *question) for frame in frames for question in _questions(frame)]
     questions = shuffled(questions, seed, "questions", lambda q: f"{q[0].id}/{q[1]}")
@@ -162,7 +162,7 @@ def _exchange(
     key = key_of(part, frame.id, wording.text, delivery.name)
     group = key_of("query", frame.id, wording.text)
     for_reply = random_of(seed, "reply", frame.id, str(filling), delivery.name)
-    # a reply mentions only what the query said
+    # a reply mentions only things that the query named
     facts, offers = (
         [t.format(**filling) for t in some if slots_in(t) <= wording.slots] for some in (frame.facts, frame.offers)
     )
@@ -213,7 +213,7 @@ def _next(x: Exchange, followup: Followup, topic: str, delivery: Delivery, rng: 
 
 
 def _reply(delivery: Delivery, fact: str, topic: str, offers: Sequence[str], rng: np.random.Generator) -> str:
-    """Return an opening that answers the main label, a fact, and a turn to the second label or an offer."""
+    """Return a reply: an opening for the main label, a fact, and a turn to the second label or an offer."""
     strategies = delivery.strategies
     opening = _choose(strategies[0].openings, rng)
     turns = [turn.format(topic_noun=topic) for turn in strategies[-1 if len(strategies) == 1 else 1].turns]
@@ -267,7 +267,7 @@ _SHOULD = {
 
 
 def _thought(delivery: Delivery, topic: str, rng: np.random.Generator) -> str:
-    """Return a thought: what is heard, the evidence, the request, and how to answer. At most 45 words."""
+    """Return a thought: the labels heard, the evidence, the request, and the way to answer. At most 45 words."""
     labels, strategy = delivery.labels, delivery.strategies[0]
     heard = [_WHO[labels.age, labels.gender]]
     heard += [_FEELS[labels.emotion]] if labels.emotion else []

@@ -1,4 +1,4 @@
-"""The deliveries of a query: which labels can be combined, which strategies answer them, and how often each is used."""
+"""The deliveries of a query: compatible labels, the strategies that answer these labels, and the deliveries' shares."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _combined(kind: str, parts: Sequence[str], members: Sequence[tuple[str, str,
 
 
 def _compatible(delivery: Delivery) -> bool:
-    """Return whether several labels can be true at once. A child's gender is never labelled."""
+    """Return whether all labels of a delivery can be true at once. A child's gender is never labelled."""
     labels = delivery.labels
     if labels.emotion == "neutral" or (labels.age == "child" and labels.gender):
         return False

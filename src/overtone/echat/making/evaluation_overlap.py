@@ -39,7 +39,7 @@ class Shared(Struct, frozen=True):
 
 
 class _Near(Struct, frozen=True, array_like=True):
-    """The evaluation sentence most similar to a sentence."""
+    """The evaluation sentence that is most similar to a training sentence."""
 
     sentence: str
     cosine: float

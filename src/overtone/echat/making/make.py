@@ -213,7 +213,7 @@ def _complete(
 
 
 def _audio_name(verdicts: Sequence[Verdict]) -> str:
-    """Return a hash that identifies the audio of a part: which queries are kept, and in which take."""
+    """Return a hash of a part's kept queries and their takes, which identifies the part's audio."""
     return hashlib.sha256(repr([(v.id, v.take, v.kept) for v in verdicts]).encode()).hexdigest()
 
 
@@ -262,7 +262,7 @@ def _gate_summary(
 def _replies(
     out: Path, asked: Sequence[tuple[str, str]], speech: str, with_audio: bool, again: bool, jobs: int, tell: Progress
 ) -> tuple[dict[tuple[str, str], Reply], int]:
-    """Return the speech tokens of every reply, and how many replies were spoken now.
+    """Return the speech tokens of every reply, and the number of newly spoken replies.
 
     Each reply is spoken once per emotion. Packaged tokens are reused unless `again`.
     """

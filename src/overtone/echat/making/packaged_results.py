@@ -46,7 +46,7 @@ class Part(Struct, frozen=True):
 
 
 def recall(store: Path, exchanges: Sequence[Exchange], seed: int, file: Path | None = None) -> int:
-    """Add the packaged verdicts that `store` lacks. Return how many."""
+    """Add the packaged verdicts that `store` lacks. Return the number added."""
     file = file or PACKAGED_VERDICTS
     if not file.is_file():
         return 0

@@ -1,6 +1,6 @@
 """Record in `set.json` which set a pack or folder belongs to.
 
-Without it, a build could overwrite another set's pack, or combine its own records with another set's clips.
+Without this file, a build could overwrite another set's pack, or combine its own records with another set's clips.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def marked(folder: Path) -> Mark:
 
 
 def differences(there: Inputs, asked: Inputs) -> list[str]:
-    """Return how an existing set differs from the requested one."""
+    """Return a message for each input in which an existing set differs from the requested one."""
     return [f"its {key} is {old}, not {asked.get(key, 'none')}" for key, old in there.items() if asked.get(key) != old]
 
 

@@ -1,4 +1,4 @@
-"""`overtone build echat-real`: convert the user's corpora of recordings to the same records.
+"""`overtone build echat-real`: convert the user's corpora of recordings to records like those of `build echat`.
 
 Each record states its dataset and licence. The manifest states the combined licence. `open_only` leaves out recordings
 that may not be redistributed.
@@ -142,7 +142,7 @@ def _manifest(rows: Sequence[tuple[Record, tuple[Take, ...]]], written: Mapping[
 
 
 def _records(take: Take, every: dict[Labels, Delivery], seed: int) -> Iterator[Record]:
-    """Yield a record to transcribe and label and, if it has words and an answerable label, a query with a reply."""
+    """Yield a record to transcribe and label; for words with an answerable label, also a query with a reply."""
     known = take.labels.known()
     tags = {"emotion": "<EMOTION>", "age": "<AGE>", "gender": "<GENDER>", "event": "<CAPTION>"}
     task = " ".join([*(["<TRANSCRIBE>"] if take.words else []), *(tags[name] for name in known)])

@@ -1,7 +1,7 @@
 """Speak replies and single sentences in the assistant's voice, and encode them as speech tokens.
 
-Single sentences are included because a model trained only on whole replies memorises how they begin and then loses its
-place in the text.
+Single sentences are included because a model trained only on whole replies memorises their beginnings and then loses
+its place in the text.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 class Verdict(Struct, frozen=True):
-    """The gates' verdict on a bundle of queries: which take is in the set, or why none is."""
+    """The gates' verdict on a bundle of queries: the take that is in the set, or the reason why none is."""
 
     id: str
     keys: tuple[str, ...]
@@ -151,7 +151,8 @@ def speak(
 def chunk_name(ids: Sequence[str], before: Mapping[str, Verdict], gates: bool) -> str:
     """Return a name that identifies the audio of some bundles.
 
-    With gates, the bundles' ids determine it. Without gates, it also depends on existing verdicts, which then apply.
+    With gates, the name depends only on the bundles' ids. Without gates, it also depends on the existing verdicts,
+    which then apply.
     """
     parts = [(one, before[one].take, before[one].kept) if one in before and not gates else one for one in ids]
     return hashlib.sha256(repr((gates, parts)).encode()).hexdigest()

@@ -1,8 +1,8 @@
-"""Read and check the written texts of the EChat-style data: queries, and replies to what is heard.
+"""Read and check the written texts of the EChat-style data: queries, and replies that fit the delivery.
 
 The texts are in texts/*.toml. A query is a frame's wording with its slots filled. A reply is an opening of a strategy,
-a fact of the frame, and a turn of a strategy or an offer of the frame. Their length limits are chosen so that any
-combination makes a reply of 12 to 32 words.
+a fact of the frame, and a turn of a strategy or an offer of the frame. The length limits of these pieces ensure that
+any combination makes a reply of 12 to 32 words.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Frame(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Strategy(Struct, frozen=True, forbid_unknown_fields=True):
-    """How a reply answers one label. All parts share the strategies; only queries and voices are held out."""
+    """The texts of replies to one label. All parts share the strategies; only queries and voices are held out."""
 
     dimension: Literal["emotion", "age", "gender", "event"]
     label: str
@@ -163,7 +163,7 @@ def read(folder: Path = FOLDER) -> Texts:
 
 
 def _tables(path: Path) -> Iterator[tuple[str, Struct]]:
-    """Yield the field of Texts and the value of each table in a file."""
+    """Yield each table of a file: the name of its field in Texts, and its value."""
     try:
         text = read_plain(path, MAX_BYTES).decode("utf-8")
         tree = tomllib.loads(text)
@@ -185,7 +185,7 @@ def _tables(path: Path) -> Iterator[tuple[str, Struct]]:
 
 
 def _unusable(value: Struct) -> str:
-    """Return why a text cannot be composed or spoken, or "". `check` covers the writing rules."""
+    """Return the reason why a text cannot be composed or spoken, or "". `check` covers the writing rules."""
     for text in _texts_of(value):
         if not text.strip() or text != text.strip() or len(text) > LONGEST or not text.isprintable():
             return f"{shown(text)[:60]!r}: must be 1 to {LONGEST} printable characters without spaces at its ends"
@@ -283,7 +283,7 @@ def _check_frame(frame: Frame) -> Iterator[str]:
 
 
 def _filled(frame: Frame, text: str) -> list[str]:
-    """Return a text with its slots filled: every value occurs, and the shortest and longest combinations."""
+    """Return fillings of a text's slots that include every value and the shortest and longest combinations."""
     names = slots_in(text)
     if not names:
         return [text]

@@ -141,13 +141,13 @@ def tied_names(lm: Any) -> set[str]:
 
 
 def table_size(lm: Any) -> tuple[int, int]:
-    """Return width and rows of the embedding. Their names in the configuration differ between families."""
+    """Return the embedding's width and number of rows. Model families name these differently in the configuration."""
     rows, width = lm.get_input_embeddings().weight.shape
     return width, rows
 
 
 def _not_rebuildable(lm: Any) -> str:
-    """Return how a model rebuilt from its configuration would differ, or ""."""
+    """Return a message if a model rebuilt from its configuration would differ, or ""."""
     with torch.device("meta"):
         again = rebuild(saved_config(lm))
     names = [{name: value.shape for name, value in one.state_dict().items()} for one in (lm, again)]
@@ -159,7 +159,7 @@ def _not_rebuildable(lm: Any) -> str:
 
 @torch.no_grad()
 def _not_readable(lm: Any) -> str:
-    """Return what goes wrong when EChat reads three positions, at once and step by step, or ""."""
+    """Return a message if EChat cannot read three positions, at once and step by step, or ""."""
     x = lm.get_input_embeddings()(torch.arange(3)[None])  # (1, 3, d)
     seen = torch.ones(1, 1, 3, 3, dtype=torch.bool).tril()
     hidden = lm.base_model(inputs_embeds=x, attention_mask=seen, use_cache=False).last_hidden_state

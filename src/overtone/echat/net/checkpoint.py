@@ -1,4 +1,4 @@
-"""Checkpoints: a folder with the configuration, one safetensors file per part, and their SHA-256.
+"""Checkpoints: a folder with the configuration, one safetensors file per part, and the files' SHA-256.
 
 A folder is written atomically. The language model's configuration is stored too, so that the model can be rebuilt
 without its source.

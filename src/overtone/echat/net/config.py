@@ -29,7 +29,7 @@ class EncoderConfig(Struct, frozen=True, forbid_unknown_fields=True):
     """The speech encoder.
 
     `source` is `random`, `package` (Moonshine tiny from moonshine-voice), or a Hugging Face folder or name. `weights`
-    is a safetensors file with the same state, for a machine that has neither.
+    is a safetensors file with the same state, for a machine without the package or that folder.
     """
 
     kind: Literal["whisper", "moonshine", "small"]
@@ -131,7 +131,7 @@ def _path(name: str) -> Path:
 
 
 def _table(name: str) -> dict[str, Any]:
-    """Return a file's table, merged over that of the preset it inherits from."""
+    """Return a file's table, merged over the table of the preset that it inherits from."""
     path = _path(name)
     if not path.is_file():
         known = names()
@@ -229,14 +229,14 @@ HOP = {"small": 320, "whisper": 320, "moonshine": 384}  # samples per state: the
 
 
 def frames_of(kind: str, samples: Any) -> Any:
-    """Return the same for an int or a tensor of at least SHORTEST samples."""
+    """Return the number of encoder states of clips, given an int or a tensor of at least SHORTEST samples."""
     if kind == "moonshine":  # three convolutions without padding: kernels 127, 7, 3; strides 64, 3, 2
         return (((samples - 127) // 64 + 1 - 7) // 3 + 1 - 3) // 2 + 1
     return (samples // 160 - 1) // 2 + 1  # a frame every 10 ms, then one convolution of stride 2
 
 
 def adapter_length(n: Any) -> Any:
-    """Return the number of adapter outputs for n states (int or tensor): its strides are 1, 2, 2."""
+    """Return the number of adapter outputs for n states (int or tensor). The adapter's strides are 1, 2, 2."""
     return ((n + 1) // 2 + 1) // 2
 
 

@@ -24,6 +24,6 @@ def choose_device(name: str) -> torch.device:
 
 
 def cast_weights(part: nn.Module, dtype: torch.dtype) -> None:
-    """Convert a part's weights in place, but not its buffers: rotary angles in bf16 would be other positions."""
+    """Convert a part's weights in place, but not its buffers: rotary angles in bf16 would encode other positions."""
     for weight in part.parameters():
         weight.data = weight.data.to(dtype)

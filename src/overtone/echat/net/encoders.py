@@ -63,7 +63,7 @@ class Encoder(nn.Module):
 
         The result has the last layer's states and, constant over time, mean and spread over the clip (`inside`, (C, T))
         after the `taps` layers. An encoder trained for words has dropped voices, moods and sounds by its last layer,
-        but middle layers still have them. A mean over the clip contains no words to memorise.
+        but middle layers still represent them. A mean over the clip contains no words to memorise.
         """
         beside = []
         for n, layer in enumerate(layers):
@@ -187,9 +187,9 @@ class Moonshine(Encoder):
     """Moonshine's encoder, directly from the wave, one state every 24 ms.
 
     Its first normalisation uses mean and variance over all channels and *times* of a clip. In a padded batch, silence
-    after a short clip would change them and with them every state, as it does in transformers' own forward. Here they
-    are computed over the clip's own frames. The convolutions have no padding, so a clip's frames see only the clip, and
-    attention is masked.
+    after a short clip would change both values and with them every state, as it does in transformers' own forward. Here
+    both are computed over the clip's own frames. The convolutions have no padding, so a clip's frames see only the
+    clip, and attention is masked.
     """
 
     def __init__(self, config: EncoderConfig) -> None:

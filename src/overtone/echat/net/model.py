@@ -102,7 +102,7 @@ def convolve(conv: Any, x: Tensor) -> Tensor:
 
 
 def within(lengths: Tensor, size: int) -> Tensor:
-    """Return a mask of the positions inside: lengths (C,) → (C, size) bool."""
+    """Return a mask of the positions below each length: lengths (C,) → (C, size) bool."""
     return torch.arange(size, device=lengths.device)[None, :] < lengths[:, None]
 
 

@@ -1,6 +1,6 @@
 """Read the weights of Moonshine's speech encoder from its package, de-quantised and with transformers' names.
 
-It reads ONNX Runtime's own format and ONNX, using only NumPy.
+This module reads ONNX Runtime's own format and ONNX, using only NumPy.
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ def gguf_file(given: str = "", *, spare: bool = False) -> Path:
 
 
 def cached_bytes(source: Path, name: str, make: Callable[[], bytes]) -> bytes:
-    """Return what `make` computes from a file, cached in the user's data folder, because reading a GGUF file is
+    """Return the bytes that `make` computes from `source`, cached in the user's data folder because GGUF files are
     slow."""
     info = source.stat()
     key = hashlib.sha256(f"{source.resolve()} {info.st_size} {info.st_mtime_ns}".encode()).hexdigest()[:12]

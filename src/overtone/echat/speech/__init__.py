@@ -31,7 +31,7 @@ class SpeechTokens(Protocol):
     def identity(self) -> str:
         """The name and a hash of the weights, for manifests and cache keys.
 
-        Tokens are comparable only if it is equal.
+        Tokens are comparable only if their identities are equal.
         """
 
     def encode(self, samples: NDArray[np.float32], rate: int) -> NDArray[np.int64]:
@@ -56,7 +56,7 @@ def open_tokens(text: str) -> SpeechTokens:
 
 
 def quiet_code(text: str) -> int | None:
-    """Return the code of silence of some tokens, or None if that needs their weights."""
+    """Return the code that means silence, or None if finding it needs the tokenizer's weights."""
     return open_tokens(text).quiet if text == "units" else None
 
 

@@ -72,7 +72,7 @@ class S3:
         return np.array(answer["tokens"], np.int64)
 
     def decode(self, tokens: NDArray[np.int64], emotion: str = "neutral") -> tuple[NDArray[np.float32], int]:
-        """Decode tokens, which carry the prosody. The emotion selects the voice prompt, if it has its own."""
+        """Decode tokens, which carry the prosody. The emotion selects the voice prompt, if there is one for it."""
         wanted = [int(t) for t in checked_tokens(tokens, CODES)]
         samples, rate = audio.read(self._prompt(emotion), max_seconds=LONGEST)
         sounds = [_bytes(audio.resample(samples, rate, to)) for to in (HEARD, SPOKEN)]

@@ -320,14 +320,14 @@ class _TextStream:
         return think.parse(self.text, self.thinks).reply_emotion or "neutral"
 
     def more(self, token: int) -> Iterator[Piece]:
-        """Add a token, and yield what is certain."""
+        """Add a token, and yield the pieces that later tokens cannot change."""
         self.ids.append(token)
         text = self.text
         if not text.endswith("\ufffd"):  # an incomplete character
             yield from self._emit(think.without_partial_mark(text) if self.chat else text, over=False)
 
     def rest(self) -> Iterator[Piece]:
-        """Yield what was held back."""
+        """Yield the text that was held back."""
         yield from self._emit(self.text, over=True)
 
     def _emit(self, text: str, over: bool) -> Iterator[Piece]:

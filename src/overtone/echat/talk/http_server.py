@@ -98,7 +98,7 @@ class Engine:
     def _try(self, jobs: list[Job]) -> None:
         """Answer jobs in one batch.
 
-        If that fails, retry them one by one, so that only the failing job gets the error.
+        If the batch fails, its jobs are retried one by one, so that only the failing job gets the error.
         """
         try:
             if jobs[0].stream:

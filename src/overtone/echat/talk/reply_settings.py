@@ -1,4 +1,4 @@
-"""Settings of a model's replies: the user's choices, and what the checkpoint was trained to do."""
+"""Settings of a model's replies: the user's choices, and the abilities that the checkpoint was trained for."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def trained(config: Config, notes: dict[str, object]) -> Trained:
 
 
 def reply_settings(options: Mapping[str, Any]) -> ReplySettings:
-    """Return the settings from a SPEC's keys. Missing keys are as in training, or as published."""
+    """Return the settings from a SPEC's keys. Missing keys take the values of training, or the published ones."""
     thoughts = {"label": "label", "natural": "natural", "none": "", "": None}
     text, speech, usual = GREEDY, SPEECH, ReplySettings()
     if options.get("temperature") is not None:
