@@ -1,7 +1,7 @@
 """Files of votes: CSV or JSON Lines with one vote per row, checked line by line and read completely or not at all.
 
-A row names its pair by the id of an exported pair, or by the case and the two runs; then the winner and the rater.
-Votes on other players than stored runs (a leaderboard's) are read the same way and ranked without a field.
+A row has a pair (the id of an exported pair, or a case and two runs), the winner and the rater. Votes about players
+that are not stored runs, e.g. votes from a leaderboard, are read the same way and ranked without a field.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SOUND_COLUMNS = ("reply_a", "reply_b")  # in a blind export, whose a and b are s
 
 
 class Ballots(msgspec.Struct, frozen=True):
-    """The votes of one file, and its pairs that were not drawn. `blank` is the number of rows without a winner."""
+    """The votes of one file. `pairs` are those that the arena had not drawn; `blank` counts rows without a winner."""
 
     votes: list[Vote]
     pairs: list[Pair]
@@ -46,7 +46,7 @@ class Ballots(msgspec.Struct, frozen=True):
 
 
 def read(path: Path, field: Field | None, known: Mapping[str, Pair], *, kind: Kind = "person") -> Ballots:
-    """Read a file of votes. `known` has the table's pairs. Raises DataError with the line of a mistake."""
+    """Read a file of votes. `known` maps ids to the arena's stored pairs. Raises DataError with the faulty line."""
     return _Reader(path, field, known, kind).read()
 
 
@@ -117,7 +117,7 @@ class _Reader:
         return Vote(pair.id, a, b, winner, rater, voter, rubric, int(repeat), place=row.where)
 
     def _pair(self, row: Row) -> tuple[Pair, str, str]:
-        """Return the pair of a row, and the runs on sides A and B."""
+        """Return the pair that a row is about, the run on side A, and the run on side B."""
         name = self._cell(row, "pair")
         if name and not (self.field is None and self._by_names()):
             pair = self.known.get(name)

@@ -1,8 +1,8 @@
-"""The replies that compete: those of several runs to the same items under the same conditions.
+"""The replies that compete: replies of several runs to the same items under the same conditions.
 
-Only the first replies to one-turn conversations in the benchmark's core take part. Cues that are not validated are left
-out if there are others, because the clips may not carry them. Clips of several sources are pooled only if the user asks
-for it, by the rule of `results.headline_condition`.
+Only first replies (repeat 0) to one-turn conversations in the benchmark's core take part. If some cues are validated,
+clips with other cues are left out, because they may not carry their cue. As in `results.headline_condition`, clips of
+several sources are pooled only if the user asks for it.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Entry(Struct, frozen=True):
 
 
 class Field(Struct, frozen=True):
-    """The runs by name, and the cases that all of them answered. `notes` says what was left out."""
+    """The runs by name, and the cases that all runs answered. `notes` lists the cases that were left out."""
 
     players: tuple[str, ...]
     cases: tuple[Case, ...]
@@ -69,7 +69,7 @@ class Field(Struct, frozen=True):
     others: tuple[Case, ...] = ()  # with clips of other sources; votes on them are read but not counted
 
     def pair(self, case: Case, a: str, b: str, *, drawn: bool) -> Pair:
-        """Return the pair of two runs on a case."""
+        """Return the pair of these two runs' replies to a case."""
         first, second = (self.entries[case.key][name] for name in (a, b))
         words, seconds = (first.words, second.words), (first.seconds, second.seconds)
         name = self.identify(case.key, a, b)
@@ -103,7 +103,7 @@ def _transcript(sound: Path) -> str:
 
 
 def check_suits(rubric: Rubric) -> None:
-    """Raise UsageError for a rubric that the arena cannot use."""
+    """Raise UsageError if the arena cannot use this rubric."""
     lacking = [name for name in rubric.shows if name not in SHOWS] + [n for n in rubric.hears if n not in HEARS]
     if rubric.subject != "pair" or lacking:
         why = f"it needs {', '.join(lacking)}" if rubric.subject == "pair" else "it judges single replies"
@@ -165,7 +165,7 @@ def _item(by_run: Mapping[str, Entry]) -> Item:
 
 
 def _sources(entries: Mapping[str, Mapping[str, Entry]], wanted: str) -> set[str]:
-    """Return the sources that take part. Clips without a source always do."""
+    """Return the sources whose clips take part. Clips without a source always take part."""
     known = {_item(by_run).source for by_run in entries.values()} - {""}
     if wanted in ("", ALL):
         return {"", *(known if wanted == ALL else headline_sources(known))}
@@ -175,7 +175,7 @@ def _sources(entries: Mapping[str, Mapping[str, Entry]], wanted: str) -> set[str
 
 
 def unknown_source(wanted: str, known: Collection[str]) -> UsageError:
-    """Return the error for a source that the runs have no clips of."""
+    """Return the error for a source of which the runs have no clips."""
     has = f"they have {', '.join(sorted(known))}" if known else "their clips name no source"
     return UsageError(f"--source {wanted}: the runs have no such clips in common{suggest(wanted, known)}; {has}")
 

@@ -1,4 +1,4 @@
-"""Agreement of two electorates: Kendall's τ of their ratings, and how often they prefer the same reply."""
+"""Agreement of two electorates: Kendall's τ of their ratings, and how often both prefer the same reply."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _CELLS = 400_000  # maximum of outcomes in memory
 
 
 class Agreement(Struct, frozen=True):
-    """Agreement of two electorates: `tau` is Kendall's τ of their ratings of the same runs. `same` is how often their
-    majorities prefer the same reply, among the pairs on which both have a majority."""
+    """Agreement of two electorates. `tau` is Kendall's τ of their ratings of the same runs. `same` is the share of
+    pairs with the same preferred reply, among the pairs on which both electorates have a majority."""
 
     key: str
     first: str
@@ -38,7 +38,7 @@ class Agreement(Struct, frozen=True):
 def agreement(
     first: Electorate, second: Electorate, one: Ranking | None, other: Ranking | None, prior: float, seed: int
 ) -> Agreement:
-    """Compare two electorates with their rankings; a missing ranking leaves τ without a value."""
+    """Compare two electorates, given their rankings `one` and `other`. If either is None, τ has no value."""
     shared = [p for p in (one.players if one else ()) if other is not None and p in other.players]
     tau = Estimate(None, None, None, 0, len(shared), note="one of the two has no ratings")
     if one is not None and other is not None:
@@ -49,7 +49,7 @@ def agreement(
 def _tau(
     first: Electorate, second: Electorate, one: Ranking, other: Ranking, shared: list[Hashable], prior: float, seed: int
 ) -> Estimate:
-    """Return τ of the ratings. Its interval resamples scripts, the same for both electorates, and ranks again."""
+    """Return τ of the ratings. For its interval, scripts are resampled and each resample ranks both electorates."""
     value = kendall([one.of(p).rating.value for p in shared], [other.of(p).rating.value for p in shared])
     if math.isnan(value):
         return Estimate(None, None, None, len(shared), len(shared), note="fewer than two runs, or all rated alike")
@@ -76,7 +76,7 @@ def _tau(
 
 
 def _ratings(one: Electorate, ids: npt.NDArray[np.intp], times: Array, players: list[Hashable], prior: float) -> Array:
-    """Return the ratings of every resample (draws, players), with NaN for one that cannot be ranked."""
+    """Return the ratings in every resample: (draws, players). A resample that cannot be ranked is a row of NaN."""
     cast = one.cast
     tied = bool((cast.outcome == TIE).any())
     cells = davidson.cells(cast, np.empty((len(cast), 0)), tied=tied)
@@ -92,7 +92,7 @@ def _ratings(one: Electorate, ids: npt.NDArray[np.intp], times: Array, players: 
 
 
 def _same(first: Electorate, second: Electorate) -> Estimate:
-    """Return how often both majorities prefer the same reply, among the pairs where both have one."""
+    """Return the share of pairs with the same preferred reply, among the pairs where both have a majority."""
     leads = [_majorities(e) for e in (first, second)]
     both = [name for name in leads[0] if name in leads[1]]
     decided = [name for name in both if leads[0][name] and leads[1][name]]
@@ -102,7 +102,7 @@ def _same(first: Electorate, second: Electorate) -> Estimate:
 
 
 def _majorities(one: Electorate) -> dict[str, str]:
-    """Return pair → the run with more votes than the other; "" for a draw."""
+    """Return pair's id → the run with more votes; "" if both runs have equally many."""
     leads: dict[str, float] = {}
     for vote in one.votes:
         pair = one.pairs[vote.pair]

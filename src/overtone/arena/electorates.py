@@ -1,6 +1,6 @@
 """Electorates: people, judges and, if there are several, each single judge.
 
-Votes are added up only within an electorate. Every number of the standings has a key, and `behind` returns its cases.
+Votes are added up only within an electorate. Every number in the standings has a key; `behind` maps the key to cases.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from overtone.stats.votes import Votes
 
 
 class Electorate(Struct, frozen=True):
-    """Votes that may be added up, with the pairs they are about."""
+    """Votes that may be added up, and the pairs that were voted on."""
 
     key: str
     name: str
@@ -32,7 +32,7 @@ class Electorate(Struct, frozen=True):
 
 
 def electorates(votes: Sequence[Vote], pairs: Mapping[str, Pair]) -> list[Electorate]:
-    """Return the electorates that have votes: people, all judges, and each judge if there are several."""
+    """Return the electorates with votes: people, all judges together, and, if there are several, each judge."""
     people = [vote for vote in votes if vote.pair in pairs and vote.kind == "person"]
     judged = [vote for vote in votes if vote.pair in pairs and vote.kind == "judge"]
     groups = [("people", "people", people), ("judges", "judges", judged)]
@@ -47,7 +47,7 @@ def electorates(votes: Sequence[Vote], pairs: Mapping[str, Pair]) -> list[Electo
 
 
 def behind(votes: Sequence[Vote], pairs: Mapping[str, Pair], key: str) -> list[str]:
-    """Return the cases behind a number of the standings, given its key; [] for an unknown key."""
+    """Return the cases from which the number with this key was computed; [] for an unknown key."""
     for one in electorates(votes, pairs):
         if key != one.key and not key.startswith(f"{one.key}/"):
             continue

@@ -1,7 +1,7 @@
-"""Opinions on two stored replies to the same clip: people's and judges' from their votes, scores' from their margin.
+"""Opinions on two stored replies to the same clip. The voters are people and judges (by their votes) and scores.
 
-A voter has one opinion on a pair. A judge's counts only if it gave the same verdict in both orders. A score prefers a
-reply if the two differ by a minimum margin; otherwise it is a tie.
+A voter has one opinion on a pair. A judge's opinion counts only if its verdict is the same in both orders. A score
+prefers the better reply if the two values differ by a minimum margin; otherwise its opinion is a tie.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Meeting = tuple[Place, Who, Who]  # two replies, sorted by name
 
 
 class Candidate(Struct, frozen=True):
-    """A run's reply that may be preferred, with its scores: metric → value and signature."""
+    """A run's reply that may be preferred. `scores` maps a metric to (value, signature)."""
 
     ask: Ask
     run: str
@@ -52,12 +52,12 @@ class Candidate(Struct, frozen=True):
         return self.ask.reply.text.strip()
 
     def noted(self, mark: str) -> str:
-        """Return the rest of the model's note that begins with `mark`, or ""."""
+        """Return the model's first note that begins with `mark`, without the mark; "" if no note does."""
         return next((note.removeprefix(mark) for note in self.ask.reply.notes if note.startswith(mark)), "")
 
 
 class Opinion(Struct, frozen=True):
-    """One voter's opinion on a meeting. Only scores have a `margin`."""
+    """One voter's opinion on two replies to the same clip. Only the opinion of a score has a `margin`."""
 
     name: str
     kind: Literal["person", "judge", "score"]
@@ -73,7 +73,7 @@ Opinions = dict[Meeting, list[Opinion]]
 def read_replies(
     folders: Sequence[Path], condition: str | None, left: Counter[str], source: str = ALL
 ) -> dict[Place, dict[Who, Candidate]]:
-    """Return the replies of runs to the clips of one source or of all, by item and condition.
+    """Return (item, condition) → (run, repeat) → reply, for clips of one source or of all sources.
 
     `left` counts the replies that are left out, by reason: dialogues, parts of a benchmark that are kept for measuring,
     inputs without the clip or with its cue in words, and clips of other sources. Raises UsageError if no run has a clip
@@ -134,9 +134,9 @@ def _unfit(item: Item, name: str, wanted: str | None) -> str:
 
 # ── votes ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def of_votes(votes: Iterable[Vote], places: Mapping[str, Place], left: Counter[str]) -> Opinions:
-    """Return the opinions behind votes. `places` maps pairs to items and conditions.
+    """Convert votes to opinions. `places` maps a pair's id to its item and condition.
 
-    `left` counts judges' verdicts that were given in one order only or changed with the order.
+    Votes that give no opinion are counted in `left`, e.g. a judge's verdict that changed with the order.
     """
     cast: dict[tuple[Meeting, str, str], list[tuple[Vote, str]]] = {}
     for vote in votes:
@@ -161,7 +161,7 @@ def of_votes(votes: Iterable[Vote], places: Mapping[str, Place], left: Counter[s
 
 
 def _consistent(cast: Sequence[tuple[Vote, str]], left: Counter[str]) -> list[str]:
-    """Return a judge's verdicts that were the same in both orders, one per repeat."""
+    """Return a judge's verdicts, one per repeat, without those that differ between the two orders of the pair."""
     by_repeat: dict[tuple[str, int], dict[str, str]] = {}
     for vote, prefers in cast:
         by_repeat.setdefault((vote.rubric, vote.repeat), {})[vote.a] = prefers
@@ -178,7 +178,7 @@ def _consistent(cast: Sequence[tuple[Vote, str]], left: Counter[str]) -> list[st
 
 # ── scores ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 class By(Struct, frozen=True):
-    """A score as a voter."""
+    """A score that votes: it prefers the reply with the better value."""
 
     metric: str
     margin: float  # minimum difference that counts
@@ -187,7 +187,10 @@ class By(Struct, frozen=True):
 
 
 def read_by(names: Sequence[str], margins: Mapping[str, float], folders: Sequence[Path]) -> list[By]:
-    """Return the scores of `--by`. `margins` has the minimum margin by metric, "" for all others. Raises UsageError."""
+    """Return the scores that `--by` names. `margins` maps a metric, or "" for the rest, to its minimum margin.
+
+    Raises UsageError for a score that is unknown or has no margin.
+    """
     known: set[str] = set()
     metas = []
     declared: dict[str, ScoreInfo] = {}

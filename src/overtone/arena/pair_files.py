@@ -1,4 +1,4 @@
-"""Export files of the arena: blind pairs for people to vote on, with a separate key, and all votes."""
+"""The arena's export files: blind pairs for people to vote on, a separate key with the runs' names, and all votes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def check(path: Path) -> None:
 
 
 def blind(field: Field, pairs: Sequence[Pair], rubric: Rubric, out: Path, key: Path) -> int:
-    """Write the pairs without the runs' names, their sounds in a folder next to them, and the runs' names to `key`.
+    """Write the pairs without the runs' names to `out`, sounds to a folder next to it, and the runs' names to `key`.
 
     People fill in `winner` (A, B or tie) and `rater`; the file is then read with --votes. Return the number of pairs.
     """
@@ -72,7 +72,7 @@ def votes(cast: Sequence[Vote], pairs: Mapping[str, Pair], out: Path) -> int:
 
 
 def write(out: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write rows as JSON Lines, or as CSV with cells that no spreadsheet takes for a formula. Raises StoreError."""
+    """Write rows as JSON Lines, or as CSV in which a spreadsheet sees no formulas. Raises StoreError."""
     if out.suffix.lower() == ".jsonl":
         data = b"".join(json_line(row) for row in rows)
     else:
@@ -88,7 +88,7 @@ def write(out: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _copied(sound: Path | None, folder: Path, name: str) -> str:
-    """Copy a sound to a name that does not show its run, and return that name."""
+    """Copy a sound to `folder` as `name`, which does not reveal the run. Return the copy's path for the export."""
     if sound is None:
         return ""
     target = folder / f"{name}{sound.suffix}"

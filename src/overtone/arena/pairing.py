@@ -1,9 +1,9 @@
-"""Draw pairs of replies, one after the other: for balance and, once there are votes, for information.
+"""Draw pairs of replies one after the other, balanced and, once there are votes, where a vote is most informative.
 
-The first round is only balanced. In later rounds, three of four draws go to the two runs whose next vote is most
-informative (Davidson's information of a vote between them, times the variance of their difference), the fourth to the
-two that have met least often. Every draw is balanced over cues, scripts and sides. Rounds start at fixed numbers, so
-asking for more pairs later gives the same pairs as asking for all at once.
+The first round is only balanced. In later rounds, three of four draws choose the two runs between which a vote is most
+informative (Davidson's information of the vote × the variance of the difference in rating); the fourth chooses the two
+runs that have met least often. Every draw is balanced over cues, scripts and sides. Each round starts at a fixed number
+of pairs, so asking for more pairs later gives the same pairs as asking for all at once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LEAST_EVERY = 4  # every fourth draw takes the two runs that have met least oft
 
 
 class Case(Struct, frozen=True):
-    """An item under a condition that all runs answered."""
+    """An item under one condition, answered by all runs."""
 
     key: str
     case: str
@@ -55,7 +55,7 @@ class Pair(Struct, frozen=True):
 
 
 def chance(seed: int, purpose: object) -> float:
-    """Return a deterministic number from 0 to 1 that depends only on the seed and on what it is for."""
+    """Return a pseudo-random number from 0 to 1 that depends only on the seed and on `purpose`."""
     return int.from_bytes(hashlib.sha256(repr((seed, purpose)).encode()).digest()[:7], "big") / 2**56
 
 
@@ -65,8 +65,8 @@ def round_length(players: int) -> int:
 
 
 def information(cast: Votes, players: Sequence[str]) -> tuple[Array, Array]:
-    """Return the information of one more vote between any two runs on their difference (players × players), and the
-    covariance of the ratings given the votes so far and the prior."""
+    """Return two arrays (players, players): the information that one more vote between two runs gives about their
+    difference in rating, and the covariance of the ratings, given the votes so far and the prior."""
     n = len(players)
     place = {name: at for at, name in enumerate(players)}
     index = np.array([place.get(str(name), -1) for name in cast.players], dtype=np.intp)
@@ -99,7 +99,7 @@ def draw(
     seed: int,
     cast: Votes | None = None,
 ) -> list[tuple[Case, str, str]]:
-    """Draw up to `count` pairs after those of `before`, as (case, side A, side B); fewer if all pairs are drawn.
+    """Draw `count` pairs in addition to `before`, as (case, run on side A, run on side B); fewer if none are left.
 
     `cast` has the votes of earlier rounds.
     """
@@ -188,7 +188,7 @@ class _Draw:
         return best
 
     def _case(self, duel: int) -> Case:
-        """Choose the case: the cue that the two runs had least often, the script that was used least often."""
+        """Choose the case for two runs: first the cue on which they met least often, then the least used script."""
         open_strata = [
             (self.by_stratum[duel, stratum], self.strata_used[stratum], self._chance("cue", duel, *stratum), stratum)
             for stratum, cases in self.strata.items()

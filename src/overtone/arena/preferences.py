@@ -1,8 +1,8 @@
-"""Preference pairs from stored runs: two replies to the same clip of which enough voters prefer the same one.
+"""Preference pairs from stored runs: two replies to the same clip, one of which enough voters prefer.
 
-Every pair that is left out is counted with its reason. Scripts are split, not pairs: all clips of a script, whoever
-speaks them, and all scripts with the same words are in the same part. Clips of all sources take part unless the user
-chooses one, because both replies of a pair answer the same clip. Every pair names its source.
+Pairs that are left out are counted by reason. Training and held-out pairs are split by script: all clips of a script,
+whoever speaks them, and all scripts with the same words are in the same part. Clips of all sources take part unless the
+user chooses one source, because both replies of a pair answer the same clip. Every pair names its source.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Voter(Struct, frozen=True, omit_defaults=True):
 
 
 class Preference(Struct, frozen=True, omit_defaults=True):
-    """A pair: one line of the file."""
+    """A preference pair: one line of the exported file."""
 
     id: str
     part: str  # train, held-out
@@ -91,7 +91,7 @@ class Preference(Struct, frozen=True, omit_defaults=True):
 
 
 class Wanted(Struct, frozen=True):
-    """The user's settings."""
+    """The user's settings for preference pairs."""
 
     by: tuple[str, ...] = ()
     margins: Mapping[str, float] = {}
@@ -109,7 +109,7 @@ class Wanted(Struct, frozen=True):
 
 
 class Found(Struct, frozen=True):
-    """The pairs, and counts of everything that was left out."""
+    """The preference pairs, and counts of the pairs, replies, votes and scores that were left out."""
 
     pairs: list[Preference]
     considered: int
@@ -168,8 +168,9 @@ def find(runs: Sequence[Path], wanted: Wanted) -> Found:
 def split(scripts: Mapping[str, Item], used: Collection[str], wanted: Wanted) -> dict[str, str]:
     """Return script → train or held-out.
 
-    A hash of the script's name decides, so it is the same in every export with the same seed. Scripts with the same
-    words follow the first of them. At least one of the `used` scripts is held out if there are two or more.
+    A hash of the script's name decides, so the split is the same in every export with the same seed. Scripts with the
+    same words are in the same part as the first of them. If there are two or more `used` scripts, at least one of them
+    is held out.
     """
     home: dict[str, str] = {}
     by_text: dict[str, str] = {}
@@ -194,7 +195,7 @@ def split(scripts: Mapping[str, Item], used: Collection[str], wanted: Wanted) ->
 
 
 def _agreed(counted: Sequence[Opinion], first: Candidate, second: Candidate, wanted: Wanted) -> tuple[str, Any]:
-    """Return why a pair is left out, or which of the two is preferred."""
+    """Return (reason, "") for a pair that is left out, otherwise ("", "first") or ("", "second"): the preferred one."""
     same_words = " ".join(first.text.split()) == " ".join(second.text.split())
     if same_words and first.ask.reply.audio == second.ask.reply.audio:
         return "both replies are the same", ""
@@ -262,7 +263,7 @@ def _check(runs: Sequence[Path], wanted: Wanted) -> None:
 
 
 def _voted(runs: Sequence[Path], wanted: Wanted, left: Counter[str]) -> tuple[Opinions, tuple[str, ...]]:
-    """Return the opinions behind the votes of an arena and of files, without changing either."""
+    """Return the opinions from the votes of an arena and of vote files, and the field's notes. Nothing is stored."""
     one = rubrics.load(wanted.rubric)
     contestants.check_suits(one)
     field = contestants.read(runs, spoken=bool(one.hears), source=wanted.source)

@@ -31,8 +31,8 @@ def play(
 ) -> dict[str, Outcome]:
     """Draw until there are `count` pairs, and let every judge vote on the first `count`. Return the judges' outcomes.
 
-    Pairs that were drawn earlier stay first. If a judge stops (budget, a wrong key), no further pairs are drawn, and
-    the same command resumes from there.
+    Pairs that were drawn earlier come first. If a judge stops (budget, a wrong key), no further pairs are drawn; the
+    same command resumes the round.
     """
     labels = [judge.label for judge in judges]
     if len(set(labels)) < len(labels):
@@ -65,7 +65,7 @@ async def _play(
 
 
 def current(field: Field, table: Table) -> list[Pair]:
-    """Return the table's pairs whose runs, case and replies are still those of the field."""
+    """Return the stored pairs that are still valid: the field has the same runs, case and replies."""
     keys, players = {case.key for case in field.cases}, set(field.players)
     return [
         pair
@@ -75,7 +75,7 @@ def current(field: Field, table: Table) -> list[Pair]:
 
 
 def _rounds(field: Field, table: Table, count: int, seed: int) -> Iterator[list[Pair]]:
-    """Yield the first `count` pairs, round by round. A round is drawn after the votes on the one before it."""
+    """Yield the first `count` pairs, round by round. A round is drawn after the votes on the previous round."""
     length = round_length(len(field.players))
     done = 0
     while done < count:
@@ -119,7 +119,7 @@ async def _vote(
 
 
 def _votes(pair: Pair, judge: Judge, rubric: Rubric, judgement: Judgement) -> Iterator[Vote]:
-    """Yield a judgement's verdicts as votes by side: `a` is the run that was shown as A."""
+    """Convert a judgement to votes, one per verdict. In a vote, `a` is the run that was shown as A."""
     for draw in judgement.draws:
         verdict = draw.values.get(rubric.dimensions[0].key)
         if verdict is None:

@@ -1,4 +1,4 @@
-"""The standings in sentences: each result with its interval, or the data that is missing for a conclusion."""
+"""Sentences about the standings: each result with its interval, or the data that is still missing for one."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Standings of the runs: ratings with intervals by script, Elo, win rates and raters' habits.
 
-People and judges are separate electorates; their votes are never added up. Each is ranked alone, then the two rankings
-are compared. If the votes cannot rank all runs, the ratings are missing and `problem` says what to collect; win rates
-need less and are always there.
+People and judges are separate electorates, whose votes are never added up. Each electorate ranks the runs, then the two
+rankings are compared. If the votes cannot rank all runs, there are no ratings, and `problem` says which votes to
+collect. Win rates need fewer votes and are always given.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ SIGNATURE = (
 
 
 class Place(Struct, frozen=True):
-    """One run in one electorate. 400 points are odds of 10 to 1; 1000 is the average of the runs.
+    """One run's results in one electorate. A lead of 400 points is odds of 10 to 1; the runs' average is 1000.
 
-    `places` are the first and last place that its interval allows; `level_field` is the rating with side and lengths
-    held fixed; `elo` depends on the order of the votes; `won` is wins ÷ own comparisons, like in the paper; `halved`
-    counts a tie as half a win.
+    `places` are the first and last place that the rating's interval allows; `level_field` is the rating with side and
+    lengths held fixed; `elo` depends on the order of the votes; `won` is the run's wins ÷ its comparisons, like in the
+    paper; `halved` counts a tie as half a win.
     """
 
     key: str
@@ -55,8 +55,8 @@ class Place(Struct, frozen=True):
 
 
 class Habit(Struct, frozen=True):
-    """A rater compared with its electorate, each number with its standard error. Sharpness 1 follows the ratings like
-    the average rater; side and ties are differences in log-odds, 0 for the average rater."""
+    """A rater compared with the average rater of the electorate: (value, standard error) each. Sharpness is how closely
+    the votes follow the ratings (average: 1); side and ties are differences in log-odds (average: 0)."""
 
     key: str
     rater: str
@@ -191,7 +191,7 @@ def _places(
 
 
 def _level(one: Electorate, cast: Votes, scripts: Sequence[str], prior: float) -> tuple[Ranking | None, list[str]]:
-    """Return the ranking with side and known lengths held fixed, and notes on what is not."""
+    """Return the ranking with side and lengths held fixed, and a note on each that cannot be held fixed."""
     notes = []
     columns: dict[str, list[float]] = {}
     for name in ("words", "seconds"):
@@ -211,7 +211,7 @@ def _level(one: Electorate, cast: Votes, scripts: Sequence[str], prior: float) -
 
 
 def _difference(pair: Pair, vote: Vote, name: str) -> float | None:
-    """Return the length on the rater's side A minus that on side B."""
+    """Return the length of the reply on the rater's side A minus the length of the reply on side B."""
     first, second = getattr(pair, name)
     if first is None or second is None:
         return None
@@ -228,7 +228,7 @@ def _leans_on_prior(cast: Votes) -> list[str]:
 
 
 def _advice(text: str, one: Electorate, pairs: Mapping[str, Pair]) -> str:
-    """Return the problem, and how many pairs have no votes yet."""
+    """Return the problem's text with the number of pairs on which the electorate has not voted yet."""
     waiting = [p for name, p in pairs.items() if name not in one.pairs]
     text = _flags(text)
     if waiting:
@@ -237,7 +237,7 @@ def _advice(text: str, one: Electorate, pairs: Mapping[str, Pair]) -> str:
 
 
 def _flags(text: str) -> str:
-    """Return the advice of the statistics with the command's flags."""
+    """Return an error message of `stats` with its advice reworded to flags of the command."""
     return text.replace("count ties as halves (ties='half')", "collect more votes").replace("a prior", "--prior 0.5")
 
 

@@ -1,4 +1,4 @@
-"""The table of an arena: its pairs and all votes of judges and people, in one SQLite file.
+"""The stored state of an arena: its pairs and all votes of judges and people, in one SQLite file.
 
 Pairs stay in the order in which they were drawn. A vote says which run the rater saw on side A, and which side won. A
 file of people's votes is imported completely or not at all. Judges' votes come from the verdicts next to this file, so
@@ -43,7 +43,7 @@ Kind = Literal["person", "judge"]
 
 
 class Vote(Struct, frozen=True):
-    """One vote. The rater saw run `a` on side A. `origin` and `place` are its file and line, for messages."""
+    """One vote. The rater saw run `a` on side A. `origin` and `place` are the vote's file and line, for messages."""
 
     pair: str
     a: str
@@ -84,7 +84,7 @@ class Table:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """Store everything inside, or nothing."""
+        """Open a transaction: everything written inside it is stored, or nothing."""
         with clear_errors(self.folder):
             self.db.execute("BEGIN IMMEDIATE")
             try:
@@ -137,7 +137,7 @@ class Table:
             self.db.executemany(replace, list(map(msgspec.structs.astuple, votes)))
 
     def import_file(self, origin: str, pairs: Sequence[Pair], votes: Sequence[Vote]) -> None:
-        """Import all votes of a file. They replace those of an earlier version of the same file."""
+        """Import all votes of a file. They replace the votes from an earlier import of the same file."""
         with self._transaction():
             self._add_pairs(pairs)
             self.db.execute("DELETE FROM votes WHERE origin = ?", (origin,))

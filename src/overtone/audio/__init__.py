@@ -1,6 +1,6 @@
 """Audio: read any file as mono float32, prepare it for a model, measure, mix, check a folder.
 
-Names load on first use, so that importing this room costs nothing.
+Names load on first use, so that importing this package takes no time.
 """
 
 from __future__ import annotations

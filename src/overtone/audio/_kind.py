@@ -1,7 +1,7 @@
 """The audio formats that are opened: WAV, FLAC, Ogg and MP3, recognised by their first bytes, not by file name.
 
-libsndfile reads some thirty formats, and every decoder is another target for a hostile file. No benchmark needs the
-others.
+libsndfile reads some thirty formats, but every decoder is another target for a hostile file, and no benchmark needs
+more than these four.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _plain_type(head: bytes) -> str:
 
 
 def _is_mp3_frame(head: bytes) -> bool:
-    """Return whether an MPEG audio frame of layer III begins here. AAC frames begin the same way, but have no layer."""
+    """Return whether `head` begins an MPEG audio frame of layer III. AAC frames begin like it, but have no layer."""
     if len(head) < 4 or head[0] != 0xFF or head[1] & 0xE0 != 0xE0:
         return False
     version, layer = head[1] >> 3 & 3, head[1] >> 1 & 3

@@ -26,7 +26,7 @@ Array = npt.NDArray[np.float64]
 
 
 class Measures(Struct, frozen=True):
-    """The result of `measure`. None means that the clip does not have what is measured (no speech, no pitch)."""
+    """The result of `measure`. A value is None if it cannot be measured, because the clip has no speech or no pitch."""
 
     seconds: float
     rms_dbfs: float  # over the whole sound; -120 for silence
@@ -100,7 +100,7 @@ def measure(samples: npt.ArrayLike, rate: int) -> Measures:
 
 
 def clipped_share(x: Samples) -> float:
-    """Return the share of samples in runs of three or more at full scale. A single peak there is not clipping."""
+    """Return the share of samples that are in a run of three or more at full scale. A single peak is not clipping."""
     at = np.flatnonzero(np.abs(x) >= 32766 / 32768)
     if len(at) < 3:
         return 0.0
@@ -121,14 +121,17 @@ def _frame_power(x: Samples, hop: int, width: int) -> Array:
 
 
 def _active(levels: Array, floor: float) -> npt.NDArray[np.bool_]:
-    """Return the frames over the noise: 6 dB above the floor, but between 35 and 6 dB below the loudest twentieth."""
+    """Return a mask of the frames above a threshold.
+
+    It is 6 dB above the noise floor, but at most 35 and at least 6 dB below the 95th percentile of the levels.
+    """
     loud = float(np.percentile(levels, 95))
     threshold = max(min(max(floor + 6.0, loud - 35.0), loud - 6.0), _GATE_DBFS)
     return drop_short(levels > threshold, min(5, len(levels)))  # 50 ms: shorter is a click
 
 
 def _gaps(active: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """Return the lengths in frames of the pauses."""
+    """Return the length of each pause in frames."""
     begins, ends = runs(active)
     lengths = begins[1:] - ends[:-1]
     return lengths[lengths >= _PAUSE]
@@ -152,7 +155,7 @@ def _spectra(x: Samples, rate: int, hop: int, active: npt.NDArray[np.bool_]) -> 
 
 
 def _tilt(spectrum: Array | None, rate: int) -> float | None:
-    """Fit a line through the mean density of third-octave bands from 100 Hz up, so that octaves weigh the same."""
+    """Return the slope of a line through the mean densities of third-octave bands, so that octaves weigh the same."""
     if spectrum is None:
         return None
     hz = np.linspace(0.0, rate / 2, len(spectrum))
@@ -184,7 +187,7 @@ def _span(active: npt.NDArray[np.bool_]) -> slice:
 
 
 def _peaks(band: Array, active: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """Return the peaks of the smoothed vowel-band level, with a valley between any two: about one per syllable."""
+    """Return the frames at peaks of the smoothed vowel-band level, about one per syllable."""
     if not active.any():
         return np.zeros(0, np.int64)
     kernel = np.hanning(11)[1:-1]
@@ -206,7 +209,7 @@ def _peaks(band: Array, active: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
 
 
 def _pace(peaks: npt.NDArray[np.int64], active: npt.NDArray[np.bool_], gaps: npt.NDArray[np.int64]) -> float | None:
-    """Return the peaks per second of the unpaused span."""
+    """Return the number of peaks per second of speech, without pauses."""
     if not active.any():
         return None
     span = _span(active)
@@ -214,7 +217,7 @@ def _pace(peaks: npt.NDArray[np.int64], active: npt.NDArray[np.bool_], gaps: npt
 
 
 def _rhythm(peaks: npt.NDArray[np.int64], active: npt.NDArray[np.bool_]) -> float | None:
-    """Return the variation of the spaces between peaks. Spaces with a pause are left out."""
+    """Return the coefficient of variation of the intervals between peaks. Intervals with a pause are left out."""
     begins, ends = runs(active)
     pauses = ends[:-1][begins[1:] - ends[:-1] >= _PAUSE]
     spaces = np.diff(peaks)[np.diff(np.searchsorted(pauses, peaks)) == 0]
@@ -222,7 +225,7 @@ def _rhythm(peaks: npt.NDArray[np.int64], active: npt.NDArray[np.bool_]) -> floa
 
 
 def _speed(hz: Array, voiced: npt.NDArray[np.bool_]) -> float | None:
-    """Return the mean step between neighbouring voiced frames, smoothed because a tracker's jitter is not movement."""
+    """Return the mean speed of the pitch in semitones per second. Smoothing first removes jitter of the tracker."""
     semitones = np.where(voiced, 12.0 * np.log2(np.maximum(hz, 1.0)), 0.0)
     kernel = np.ones(7)
     near = np.convolve(voiced, kernel)[3 : 3 + len(hz)]

@@ -1,4 +1,4 @@
-"""Set the level of a clip and mix a background noise speech at a given signal-to-noise ratio, without clipping."""
+"""Set the level of a clip, and mix speech with background noise at a given signal-to-noise ratio, without clipping."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fundamental frequency by YIN (60–600 Hz) in NumPy, all frames of a block at once."""
+"""Fundamental frequency (60–600 Hz) by the YIN method, in NumPy, for all frames of a block at once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BLOCK = 1024  # frames at once: bounds memory for long sounds
 
 
 class Pitch(Struct, frozen=True):
-    """Per frame: frequency in Hz, periodicity (1 = fully periodic), and whether it has a pitch at all."""
+    """One value per frame: frequency in Hz, periodicity (1 = fully periodic), and whether the frame has a pitch."""
 
     hz: npt.NDArray[np.float64]
     strength: npt.NDArray[np.float64]
@@ -74,9 +74,10 @@ def _yin(
 
 
 def _steady(hz: npt.NDArray[np.float64], voiced: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Remove runs under three frames, and frames an octave off their neighbours or the median.
+    """Return `voiced` without runs under three frames and without frames an octave off their neighbours or the median.
 
-    These are noise, and harmonics mistaken for the pitch, which a strong resonance can cause for a syllable at a time.
+    Short runs are noise. Octave errors are harmonics mistaken for the pitch, often for a whole syllable, because of a
+    strong resonance.
     """
     kept = drop_short(voiced, 3)
     if not kept.any():
@@ -90,7 +91,7 @@ def _steady(hz: npt.NDArray[np.float64], voiced: npt.NDArray[np.bool_]) -> npt.N
 
 
 def runs(flags: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return where each run of True begins, and where it has ended."""
+    """Return the index of the first value of each run of True, and the index after its last value."""
     edges = np.diff(np.concatenate(([0], flags.astype(np.int8), [0])))
     return np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
 

@@ -50,7 +50,7 @@ def decode(
     max_bytes: int = MAX_BYTES,
     name: str = "sound",
 ) -> tuple[Samples, int]:
-    """Read audio from bytes in memory, as `read` does for files; errors call them `name`."""
+    """Read audio from bytes in memory, as `read` does from files. Errors refer to the bytes as `name`."""
     if not data:
         raise Fault(name, "empty", "the file is empty", AGAIN)
     if len(data) > max_bytes:
@@ -83,7 +83,7 @@ def resample(samples: npt.ArrayLike, rate: int, to: int) -> Samples:
 
 
 def read_bytes(path: Path | str, max_bytes: int = MAX_BYTES, name: str = "") -> bytes:
-    """Read a regular file's bytes after checking its size. AudioError calls the file `name` or its path."""
+    """Read a regular file's bytes after checking its size. Errors refer to the file by `name`, else by its path."""
     called = name or str(path)
     try:
         info = os.stat(path)  # noqa: PTH116 - os and open take half the time of Path here, the hot path
@@ -120,7 +120,7 @@ def _foreign(name: str) -> Fault:
 
 
 class _Tape(io.BytesIO):
-    """Bytes whose position stays when libsndfile, misled by a broken file, seeks before their beginning."""
+    """A file in memory that ignores a seek to before its beginning, which libsndfile attempts for some broken files."""
 
     def seek(self, offset: int, whence: int = 0, /) -> int:
         try:

@@ -1,4 +1,4 @@
-"""The audio files that a folder's JSON and tables refer to: EchoMind's files by their keys, others by file suffix."""
+"""References to audio files in a folder's JSON files and tables: by keys in EchoMind's files, elsewhere by suffix."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MAX_BYTES = 500_000_000
 
 
 class Reference(Struct, frozen=True):
-    """An audio file that a JSON file refers to: the folder its path starts from, and the path as written there."""
+    """A reference to an audio file: `path`, as written in the JSON file `named_in`, is relative to `home`."""
 
     home: Path
     path: str
@@ -31,7 +31,7 @@ class Reference(Struct, frozen=True):
 
 
 class Labels(Struct):
-    """The contents of those files: references to check, names mentioned anywhere, and JSON that cannot be read."""
+    """The contents of JSON files and tables: references to check, all names mentioned, and problems of the files."""
 
     references: list[Reference]
     mentioned: set[str]  # base names
@@ -69,7 +69,7 @@ def read_labels(root: Path, files: list[str]) -> Labels:
 
 
 def _table(path: Path) -> str:
-    """Return a table's text, or "" if it cannot be read or is too large; it need not belong to the set."""
+    """Return a table's text, or "" if it cannot be read or is too large, because it may not belong to the set."""
     try:
         return read_plain(path, _MAX_BYTES).decode("utf-8", "replace")
     except DataError:
@@ -77,8 +77,8 @@ def _table(path: Path) -> str:
 
 
 def _in_table(text: str) -> Iterator[str]:
-    """Yield every audio file name in a table. Searches back from each suffix, because searching for names takes hours
-    on a long line.
+    """Yield every audio file name in a table. Each is found by its suffix and read backwards, because a forward search
+    takes hours on a long line.
     """
     for suffix in _SUFFIX.finditer(text):
         before = text[max(0, suffix.start() - _LONGEST_NAME) : suffix.start()]
@@ -87,8 +87,8 @@ def _in_table(text: str) -> Iterator[str]:
 
 
 def _of_scripts(content: list[Any], home: Path, name: str) -> Iterator[Reference]:
-    """Yield a script file's references. Inputs are in `audio/` next to it, replies in `audio_response/` there or one
-    folder up.
+    """Yield the references in a script file. Inputs are in `audio/` next to the file, replies in `audio_response/` next
+    to it or one folder up.
     """
     replies = home / "audio_response" if (home / "audio_response").is_dir() else home.parent / "audio_response"
     for script in content:
@@ -100,7 +100,7 @@ def _of_scripts(content: list[Any], home: Path, name: str) -> Iterator[Reference
 
 
 def _bad_tags(content: Any) -> Iterator[str]:
-    """Yield the problems with the languages of rows."""
+    """Yield a problem for each row with an invalid language tag."""
     for row in content if isinstance(content, list) else ():
         for key, value in row.items() if isinstance(row, dict) else ():
             stated = value.strip() if isinstance(value, str) and key.lower() in ("language", "lang") else ""

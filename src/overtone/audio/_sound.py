@@ -36,8 +36,8 @@ def load_sound(
     """Return a file's (or its bytes') audio ready to send.
 
     A mono 16-bit PCM WAV passes byte for byte; if its header is untrue or longer, only the samples are kept. Anything
-    else is decoded and mixed to mono. The audio keeps its own rate unless `rate` gives another or its own is above
-    `max_rate`. `sha256` is that of the bytes sent. Raises AudioError as `read` does.
+    else is decoded and mixed to mono. The audio is resampled only if `rate` is given or the file's own rate is above
+    `max_rate`. `sha256` is the hash of the bytes to send. Raises AudioError as `read` does.
     """
     called = name or ("sound" if isinstance(source, bytes) else str(source))
     data = source if isinstance(source, bytes) else read_bytes(source, max_bytes, called)
@@ -78,7 +78,7 @@ def probe(path: Path | str, *, name: str = "") -> float:
 
 
 def silence(seconds: float, rate: int = 16_000) -> Sound:
-    """Return digital silence of this length, at least one frame, which a model gets in place of a clip."""
+    """Return digital silence of this length, at least one frame. A model gets it in place of a clip."""
     frames = max(1, round(seconds * rate))
     return _sound(wav_header(frames * 2, rate) + bytes(frames * 2), frames / rate)
 

@@ -1,7 +1,7 @@
 """WAV headers: find the samples in a RIFF file, even if its header is false, and write a true header.
 
-A streamed file claims a `data` size of 0 or nearly 2^31 or 2^32 bytes: the file's own size decides. Any other claim
-beyond the end of the file means that the file was truncated, and raises an error.
+A streamed file has a header that claims a `data` size of 0, or of nearly 2^31 or 2^32 bytes; then the file's own size
+decides. Any other claim beyond the end of the file means that the file was truncated, and raises an error.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _clamped(data: bytes, at: int, claim: int, wav: Wav, name: str) -> Wav:
 
 
 def _chunk_follows(data: bytes, at: int) -> bool:
-    """Return whether a whole further chunk follows. Then a `data` size of 0 means no samples, not an unknown number."""
+    """Return whether a complete chunk begins at `at`. If so, a `data` size of 0 means that there are no samples."""
     if at + 8 > len(data):
         return False
     kind, size = struct.unpack_from("<4sI", data, at)

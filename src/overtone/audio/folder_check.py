@@ -28,7 +28,7 @@ _CLIPPED = 0.001
 
 
 class Finding(Struct, frozen=True, order=True):
-    """A fact about a file (`path`, relative to the folder, `/` between parts), and what to do about it."""
+    """A problem with a file, and what to do about it. `path` is relative to the folder, with `/` between parts."""
 
     severity: Severity
     code: str
@@ -103,7 +103,7 @@ def _walk(root: Path) -> tuple[list[str], list[Finding]]:
 
 
 def _listen(root: Path, name: str, hashed: bool = False) -> _Heard:
-    """Decode one file and check it by itself; `hashed` also computes the SHA-256 of its bytes."""
+    """Decode one file and check it without regard to other files. With `hashed`, also compute its SHA-256."""
     findings: list[Finding] = []
     digest = ""
     try:
@@ -160,8 +160,9 @@ def _doubles(heard: dict[str, _Heard]) -> list[Finding]:
 
 
 def _changed(listed: dict[str, str], heard: dict[str, _Heard], known: set[str]) -> list[Finding]:
-    """Return findings on files that differ from the built set's manifest. Files in `known` exist, or are reported as
-    missing.
+    """Return findings on files that differ from the built set's manifest, or are missing and not in `known`.
+
+    Files in `known` exist, or were already reported as missing.
     """
     owner = {digest: name for name, digest in listed.items()}
     findings = []

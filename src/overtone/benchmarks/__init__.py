@@ -12,7 +12,7 @@ from overtone.schema import PARTS, STYLES, Item
 
 
 class Selection(Struct, frozen=True):
-    """Which items a run asks. A benchmark may use it to read less; `selected` drops all items outside it."""
+    """The selection of items that a run asks. A benchmark may use it to read fewer files; `selected` applies it."""
 
     levels: frozenset[int] = frozenset({1, 2, 3})
     styles: frozenset[str] = frozenset(STYLES)
@@ -21,7 +21,7 @@ class Selection(Struct, frozen=True):
     limit: int | None = None  # how many items the run asks, spread evenly; a benchmark that streams may stop early
 
     def includes(self, item: Item) -> bool:
-        """Return whether an item is asked. Items without a style, or with one not in STYLES, are in every selection."""
+        """Return whether an item is selected. The styles do not matter for an item whose style is not in STYLES."""
         if item.level not in self.levels or (item.part or "core") not in self.parts:
             return False
         if item.style not in STYLES:
@@ -31,10 +31,10 @@ class Selection(Struct, frozen=True):
 
 
 class Benchmark(Protocol):
-    """The object that `load(data)` of a file in this room returns.
+    """The interface of a benchmark: every module of this package that defines one has a `load(data)` that returns it.
 
-    `prompts` holds only the benchmark's own texts, by key; `tasks.load_prompts(model, benchmark.prompts)` puts them in
-    place of ours. Clip paths are relative to `root`; a clip's hash and length are filled in when the clip is read.
+    `prompts` maps keys to the benchmark's own texts; `tasks.load_prompts(model, benchmark.prompts)` uses them in place
+    of ours. Clip paths are relative to `root`; a clip's hash and length are filled in when the clip is read.
     """
 
     @property

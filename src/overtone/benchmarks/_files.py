@@ -1,4 +1,4 @@
-"""Read a benchmark's files: objects in JSON, paths of sounds that are not opened, unique ids, and warnings."""
+"""Read a benchmark's files: JSON objects, paths of sound files (which are not opened), unique ids, and warnings."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ MAX_BYTES = 500_000_000  # the limit for one JSON file
 
 
 def read_objects(path: Path) -> Iterator[tuple[str, Fields]]:
-    """Yield (place, object) for the list in a JSON file: the file is the list, or an object with one list in it.
+    """Yield (place, object) for each entry of the list in a JSON file, which is a list or an object with one list.
 
-    A bare list is decoded one object at a time, because the tree of a whole file needs ten times its size in memory.
+    A bare list is decoded one object at a time, because decoding all of it takes ten times the file's size in memory.
     """
     name = shown(str(path))
     data = _read_bytes(path)
@@ -42,7 +42,7 @@ def read_objects(path: Path) -> Iterator[tuple[str, Fields]]:
 
 
 def read_json(path: Path) -> Any:
-    """Return the tree of a JSON file. Raises DataError if it is not valid JSON."""
+    """Return the decoded content of a JSON file. Raises DataError if it is not valid JSON."""
     return _decoded(_read_bytes(path), shown(str(path)))
 
 
@@ -75,7 +75,8 @@ def read_rows(path: Path) -> Iterator[tuple[str, Fields]]:
 
 
 def text(fields: Fields, keys: Sequence[str], where: str) -> str:
-    """Return the first non-empty value of `keys` as text, or "". Raises DataError if it is not text or a number."""
+    """Return the first non-empty value under one of `keys` as text, or "". Raises DataError for other types than text
+    and numbers."""
     for key in keys:
         value = fields.get(key)
         if value is None or value == "":
@@ -88,7 +89,7 @@ def text(fields: Fields, keys: Sequence[str], where: str) -> str:
 
 
 def language(fields: Fields, where: str) -> str:
-    """Return the primary language of a row's `language` or `lang`, a BCP-47 tag or an English name; "" if missing."""
+    """Return the primary language in a row's `language` or `lang` (a BCP-47 tag or an English name); "" if missing."""
     stated = text(fields, ("language", "lang"), where)
     if stated and (problem := tag_problem(stated)):
         raise DataError(f"{where}: language: {shown(problem)}")
@@ -96,13 +97,13 @@ def language(fields: Fields, where: str) -> str:
 
 
 def kind_of(value: object) -> str:
-    """Return the type of a JSON value in words."""
+    """Return an English phrase for the type of a JSON value, for error messages."""
     names = {type(None): "null", bool: "true or false", str: "text", int: "a number", float: "a number", list: "a list"}
     return names.get(type(value), "an object")
 
 
 def slugify(words: str) -> str:
-    """Return a text in lower case, with a hyphen for everything that is not a letter or a digit."""
+    """Return a text in lower case, with hyphens in place of all characters that are not letters or digits."""
     return re.sub(r"[\W_]+", "-", words.casefold()).strip("-")
 
 
@@ -118,8 +119,8 @@ class Sounds:
     def find(self, named: str, folders: tuple[str, ...], where: str) -> str | None:
         """Return the path of the file `named`, relative to the root, or None if it is missing.
 
-        The file is looked up in `folders` (each "" or ending in "/"), then by its bare name anywhere in the first of
-        them. Raises DataError, with the place `where` it is named, if the path leads outside the root.
+        The file is looked up in `folders` (each "" or ending in "/"), then by its bare name anywhere in the first
+        folder. Raises DataError, which mentions `where`, if the path leads outside the root.
         """
         key = (named, folders)
         if key not in self._paths:
@@ -145,7 +146,7 @@ class Sounds:
         return same[0] if len(same) == 1 else None
 
     def _list(self, folder: str) -> dict[str, list[str]]:
-        """Return a folder's plain files by name; each folder is listed once. Links are left to `inside`."""
+        """Return file name → paths of the plain files in a folder, which is listed only once. `inside` checks links."""
         if folder in self._listed:
             return self._listed[folder]
         names: dict[str, list[str]] = defaultdict(list)
@@ -171,7 +172,7 @@ class Sounds:
 
 
 def is_utf8(name: str) -> bool:
-    """Return whether a file's name can be written in JSON."""
+    """Return whether a file's name is valid UTF-8, so that it can be written in JSON."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -187,14 +188,14 @@ def _is_file(path: Path) -> bool:
 
 
 class UniqueIds:
-    """Gives every record of a file its own id. `nouns` is the name of the records in warnings, like "scripts"."""
+    """Gives every record of a file a unique id. `nouns` is what warnings call the records, like "scripts"."""
 
     def __init__(self, notices: Warnings, nouns: str) -> None:
         self._notices, self._nouns = notices, nouns
         self._contents: dict[str, object] = {}
 
     def claim(self, given: str, content: object, where: str) -> str:
-        """Return `given`, followed by `#2`, `#3` … if a record with other content has it; "" for an exact repetition.
+        """Return `given`, with `#2`, `#3` … added if another record has this id; "" if the record is an exact copy.
 
         Both cases add a warning.
         """
@@ -213,7 +214,7 @@ class UniqueIds:
 
 
 class Warnings:
-    """Counts the problems met while loading, by kind, and names the first few of each."""
+    """Counts the problems found while loading, by kind, and lists the first few of each kind."""
 
     NAMED = 3
 

@@ -1,4 +1,4 @@
-"""The base class of benchmarks that are a folder of files, and how benchmarks with spoken options read those."""
+"""The base class of benchmarks that are a folder of files, and functions to read options that are recordings."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class BenchmarkFolder:
 
 
 def cue_of(label: str) -> tuple[str, str]:
-    """Return slug and dimension of the cue that a benchmark calls `label`; two empty texts if it is not in our list."""
+    """Return the slug and the dimension of the cue that a benchmark calls `label`, or ("", "") for an unknown cue."""
     cue = find_cue(label)
     return ("", "") if cue is None else (cue.slug, cue.dimension)
 
@@ -73,7 +73,7 @@ def check_ids(items: Iterable[Item], root: Path) -> None:
 
 
 def option_paths(given: object, where: str) -> dict[str, str]:
-    """Return letter → path of a row's spoken options, an object like {"opt-A": PATH}. Raises DataError otherwise."""
+    """Return letter → path of a row's spoken options. Raises DataError unless `given` is like {"opt-A": PATH}."""
     if not isinstance(given, dict) or len(given) < 2 or not all(isinstance(path, str) for path in given.values()):
         raise DataError(f"{where}: 'options' holds {kind_of(given)}, but two or more recordings are expected")
     paths = {}

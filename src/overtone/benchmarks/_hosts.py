@@ -1,5 +1,5 @@
-"""The hosts of releases: a dataset hub, and repositories on GitHub. A host lists its files and downloads one at a time.
-A download resumes where an earlier one ended, and a file with a wrong digest is deleted.
+"""The hosts of releases: a dataset hub, and repositories on GitHub. A host lists its files and downloads single files.
+An interrupted download is resumed, and a file with a wrong digest is deleted.
 
 `huggingface_hub` (the extra `fetch`) lists the hub's files and makes every HTTP request. Its download functions do not
 check digests and delete a partial file when the command ends, so the bytes are written and verified here.
@@ -59,7 +59,7 @@ class Host:
             check_key_route(self.endpoint, self.token_name)
 
     def files(self) -> list[Remote]:
-        """Return every file of the revision. Raises DataError if the host does not list them."""
+        """Return every file of the revision. Raises DataError if the host does not return a list of files."""
         from huggingface_hub.errors import HTTPError
         from huggingface_hub.utils import get_session
 
@@ -79,12 +79,12 @@ class Host:
         raise NotImplementedError
 
     def authorization(self) -> dict[str, str]:
-        """Return the header with the token, if one is set. It is not sent on a redirect to another host."""
+        """Return the header with the token, or {} without a token. It is not sent on a redirect to another host."""
         return {"Authorization": f"Bearer {self.token}"} if self.token else {}
 
     def download(self, file: Remote, target: Path, report: Callable[[int], None]) -> None:
-        """Download one file through `NAME.part`, from which a later attempt or command resumes. `report` gets the
-        number of bytes so far. Raises DataError, and OSError if the file cannot be written."""
+        """Download one file to `NAME.part`, then rename it; a later attempt or command resumes the part. `report` gets
+        the number of bytes so far. Raises DataError, and OSError if the file cannot be written."""
         from huggingface_hub.errors import HTTPError
 
         part = target.with_name(target.name + ".part")
@@ -120,8 +120,8 @@ class Host:
         )
 
     def _receive(self, file: Remote, part: Path, have: int, report: Callable[[int], None]) -> None:
-        """Append the bytes after the first `have` to the part. A part of full size is not changed, only verified
-        later."""
+        """Download the bytes after the first `have` and append them to `part`. A part that already has the full size is
+        not changed; it is verified later."""
         from huggingface_hub.utils import get_session, hf_raise_for_status
 
         if have == file.size:
@@ -221,8 +221,8 @@ class _Tree(Struct):
 
 
 class GitHub(Host):
-    """A repository's files, listed by GitHub's API and downloaded from its host of raw files. The token is sent to the
-    API only: public files need none, and the other host is a different one."""
+    """A repository's files, listed by GitHub's API and downloaded from the host of raw files. The token is sent to the
+    API only, because the host of raw files is another host and needs no token for public files."""
 
     token_name, endpoint_name = "GITHUB_TOKEN", "GITHUB_ENDPOINT"
     home, newest = "https://api.github.com", "HEAD"

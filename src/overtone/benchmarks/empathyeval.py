@@ -1,8 +1,8 @@
 """EmpathyEval: which of two or three spoken replies fits the situation and the voice best? Groups vary context or tone.
 
-The companion of AEQ-Bench (HumOmni 2026, track 1). Its test files are read as released, with the right answers, if
-known, in `*answer*.jsonl` files next to them. Each training row becomes a question too: the warm delivery of a reply
-against the flat one.
+This is the companion of AEQ-Bench (HumOmni 2026, track 1). Its test files are read as released; the right answers are
+read from `*answer*.jsonl` files next to them, if there are any. Each training row becomes a question too: the warm
+delivery of a reply or the flat one?
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class EmpathyEval(BenchmarkFolder):
         check_ids(self._items, self.root)
 
     def _answers(self, files: list[Path]) -> dict[str, str]:
-        """Return question → letter, from files in the form of a submission."""
+        """Return question's id → letter of the right answer, from files in the format of a submission."""
         answers: dict[str, str] = {}
         for path in files:
             rows = read_rows(path) if path.suffix == ".jsonl" else read_objects(path)
@@ -213,7 +213,7 @@ class EmpathyEval(BenchmarkFolder):
 
 
 def _answer(fields: Fields, where: str) -> str:
-    """Return the letter of the right answer in a row, or ""."""
+    """Return the letter of the right answer that a row gives, or "" if it gives no answer."""
     given = text(fields, ("answer", "gold", "label"), where)
     letter = LETTER.fullmatch(given)
     if given and letter is None:
@@ -222,7 +222,7 @@ def _answer(fields: Fields, where: str) -> str:
 
 
 def _group(name: str, source: str, utterance: str) -> str:
-    """Return the group of variants: the shared start of their names, or the recording that they share."""
+    """Return the group of a row: the start of the name that all variants share, or their common recording."""
     if source in _VARIANT:
         return _VARIANT[source].sub("", name)
     return f"{source}/{Path(utterance).stem}"

@@ -32,7 +32,7 @@ class Fetched(Struct, frozen=True):
 
 
 def release_of(name: str) -> Release:
-    """Return where a benchmark is published. Raises UsageError, with a list of those that are, if it is not."""
+    """Return a benchmark's release. Raises UsageError, with a list of benchmarks that have one, if it has none."""
     suite = _suite(name)
     if suite and suite.release is not None:
         return suite.release
@@ -47,7 +47,7 @@ def _suite(name: str) -> Suite | None:
 
 
 def repositories_of(release: Release) -> Iterator[Release]:
-    """Yield a release and every further repository that holds files of it."""
+    """Yield a release's first repository, and every further repository with files of the release."""
     yield release
     for other in release.also:
         yield from repositories_of(other)
@@ -130,7 +130,7 @@ def _fetch_all(
 
 
 class _Stopped(Exception):
-    """Ends a download because another one failed, or the user pressed Ctrl-C."""
+    """Raised in a download to end it, because another download failed or the user pressed Ctrl-C."""
 
 
 def _download(wanted: dict[Path, tuple[Host, Remote]], progress: Callable[[int], None]) -> None:

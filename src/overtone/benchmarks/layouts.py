@@ -1,7 +1,7 @@
-"""Recognise the benchmark that a folder belongs to by files that only this benchmark has.
+"""Recognise the benchmark of a folder by files that no other benchmark has.
 
-Several benchmarks read files of any name, and two share one layout, so a folder given to the wrong benchmark would run
-without an error. Each benchmark names its files in `SUITE.layout`; a built set also has a manifest.
+Several benchmarks read files of any name, and two share one layout, so a folder could run with the wrong benchmark
+without an error. Each benchmark lists its files in `SUITE.layout`; a built set also has a manifest.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def benchmark_of(data: Path) -> str:
 
 
 def _open_or_echomind(data: Path) -> str:
-    """Distinguish two benchmarks of the same layout: only a built set has a manifest."""
+    """Return "open" or "echomind", which have the same layout: only a built (open) set has a manifest."""
     return "open" if built_set(_root(data)) else "echomind"
 
 
@@ -70,7 +70,7 @@ def refuse_built(name: str, data: Path) -> None:
 
 
 def warnings(name: str, data: Path) -> list[str]:
-    """Return a warning if a folder that `name` can read has the files of another benchmark."""
+    """Return a list with a warning if the folder has the files of another benchmark than `name`, otherwise []."""
     other = looks_like(name, data)
     if not other:
         return []
@@ -81,13 +81,13 @@ def warnings(name: str, data: Path) -> list[str]:
 
 
 def hint(name: str, data: Path) -> str:
-    """Return the end of an error about a folder that `name` cannot read: it names the benchmark that can, if any."""
+    """Return the end of an error about a folder that `name` cannot read: the benchmark that can, or "" if unknown."""
     other = looks_like(name, data)
     return f"; this folder looks like {_title(other)}: 'overtone run {other}' reads it" if other else ""
 
 
 def _root(data: Path) -> Path:
-    """Return the folder of the whole set if `data` is one of its sources."""
+    """Return the folder of the whole set: the parent of `data` if `data` is the folder of one source, else `data`."""
     return data.parent if data.name.startswith("data_") else data
 
 

@@ -1,7 +1,7 @@
 """SAKURA: two questions on one recording, about what is heard (single-hop) and what follows from it (multi-hop).
 
 Each of the four tracks is a folder with `metadata.csv`, `metadata.json` and `audio/`; the two tables must agree. The
-pair matters: a model that hears the animal but cannot say what it eats does not use what it heard.
+pair matters: a model that hears the animal but cannot say what the animal eats does not use what it heard.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ SUITE = Suite(
 
 
 class Sakura(BenchmarkFolder):
-    """A folder that holds track folders, or the repository's folder above it."""
+    """A folder with track folders, or the repository's folder, which holds such a folder."""
 
     name = "sakura"
     prompts = {"choose.letters": "item"}  # noqa: RUF012  (a question with two options lists two letters)

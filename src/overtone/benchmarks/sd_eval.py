@@ -171,9 +171,9 @@ class SdEval(BenchmarkFolder):
         )
 
     def _find(self, named: str, alone: bool, where: str) -> str | None:
-        """Return the path of a sound: the given path, also in another format, or the bare name directly in a folder.
+        """Return the path of a sound, also in another format: first the given path is tried, then the bare file name.
 
-        The bare name counts only if it is `alone`, the name of one utterance: MEAD has hundreds of files 001.wav.
+        The bare name is tried only with `alone`, i.e. if one utterance has it: MEAD has hundreds of files 001.wav.
         """
         pure = PurePosixPath(named.replace("\\", "/"))
         stems = [str(pure.with_suffix(""))] + ([pure.stem] if alone else [])
@@ -191,7 +191,7 @@ class SdEval(BenchmarkFolder):
 
 
 def _replies(given: object, where: str) -> tuple[str, ...]:
-    """Return the five written replies. Each also has an emotion, which SD-Eval does not score either."""
+    """Return the five written replies. The emotion given with each is ignored, as in SD-Eval's own scores."""
     if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
         raise DataError(f"{where}: 'target' holds {kind_of(given)}, but a list of replies is expected")
     return tuple(reply for one in given if (reply := text(one, ("reply",), where)))

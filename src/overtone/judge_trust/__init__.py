@@ -1,1 +1,1 @@
-"""How far a judge can be trusted: people's labels, agreement, audits, the hearing test and calibration."""
+"""Measure how far a judge can be trusted: people's labels, agreement, audits, the hearing test and calibration."""

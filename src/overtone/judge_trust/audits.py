@@ -1,6 +1,7 @@
-"""Audits for faults of a judge that agreement does not show. Each has a number, its interval, the ideal and a sentence.
+"""Audits for faults of a judge that its agreement with people does not show, such as a preference for long replies.
 
-Arrays in, findings out. If an audit is not possible, its finding has no value and says why.
+The functions take arrays and return findings: a value, its interval, the ideal value and a sentence. If an audit is not
+possible, its finding has no value and says why.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ Rows = npt.NDArray[np.intp]
 
 
 class Finding(Struct, frozen=True):
-    """The result of one audit. `ideal` is the value of a judge without the fault."""
+    """The result of one audit. `ideal` is the value that a judge without the fault would have."""
 
     audit: str
     dimension: str
@@ -62,8 +63,8 @@ def position(
 ) -> list[Finding]:
     """Measure position bias in pairs that were asked in both orders.
 
-    `first` has 1 for every decided verdict in which the reply shown first won, else 0. `turned` has 1 for every pair of
-    verdicts that changed with the order, else 0; `reversed_` of these changed from one reply to the other.
+    `first` has one value per verdict that is not a tie: 1 if the reply shown first won, else 0. `turned` has one value
+    pair: 1 if the verdict changed with the order, else 0; `reversed_` counts changes from one reply to the other.
     """
     changed = cluster.proportion(turned, turned_groups)
     text = f"{percent(changed.value, 1)} of the verdicts change when the two replies are swapped; ideally none would."
@@ -80,7 +81,7 @@ def position(
 
 
 def first_place(judge: Array, people: Array, groups: Sequence[str], dimension: str) -> Finding:
-    """Measure position bias in pairs asked in one order: the judge's preference for the first minus people's.
+    """Measure position bias in pairs asked in one order: the judge's share of votes for the first minus people's.
 
     `judge` and `people` have 1 for A, 0 for B and ½ for a tie.
     """
@@ -142,9 +143,9 @@ def length_in_pairs(judge: Array, people: Array, groups: Sequence[str], dimensio
 def self_preference(
     residuals: Array, own: npt.NDArray[np.bool_], groups: Sequence[str], dimension: str, family: str, *, seed: int
 ) -> Finding:
-    """Measure the difference of (judge − people) on replies of the judge's own model family and on other replies.
+    """Measure the mean of (judge − people) on replies of the judge's own model family minus that on other replies.
 
-    For pairs, all rows are `own`, and a residual is how much more the judge prefers its family than people do.
+    For pairs, all rows are `own`, and a residual is the judge's preference for its own family minus people's.
     """
     name = "self-preference"
     if not own.any():
@@ -183,7 +184,7 @@ def polarisation(judge: Array, people: Array, groups: Sequence[str], people_grou
 
 
 def entropy(values: Array, steps: int) -> float | None:
-    """Return how evenly the steps of a scale are used: 0 if only one is, 1 if all are equally."""
+    """Return the normalised entropy of a scale's use: 0 if only one step is used, 1 if all are used equally often."""
     if not values.size or steps < 2:
         return None
     shares = np.unique(values, return_counts=True)[1] / values.size
@@ -213,10 +214,10 @@ def ties(judge: Array, people: Array, groups: Sequence[str], dimension: str) -> 
 
 
 def lexical_shortcut(judge: Array, people: Array, groups: Sequence[str], dimension: str) -> Finding:
-    """Measure how much the judge's scores change with the voice, minus how much people's do.
+    """Measure how much the judge's scores change with the voice, minus how much people's scores change.
 
-    `judge` and `people` have, for every two subjects with the same words and different voices, the second's score minus
-    the first's.
+    Each value of `judge` and `people` is about two subjects with the same words and different voices: the score of the
+    second minus the score of the first.
     """
     name = "lexical shortcut"
     if not judge.size:
@@ -243,7 +244,10 @@ def lexical_shortcut(judge: Array, people: Array, groups: Sequence[str], dimensi
 
 
 def halo(judge: Array, people: Array, groups: Sequence[str], *, seed: int) -> Finding:
-    """Measure the mean correlation between the judge's dimensions minus that between people's (dimensions, units)."""
+    """Measure the mean correlation between the judge's dimensions minus the one between people's.
+
+    Both arrays have the shape (dimensions, units).
+    """
     name = "halo"
     if len(judge) < 2 or judge.shape[1] < 3:
         return unmeasured(name, "", "fewer than two scales were judged and rated on the same units")
@@ -264,14 +268,14 @@ def halo(judge: Array, people: Array, groups: Sequence[str], *, seed: int) -> Fi
 
 
 def mean_correlation(scores: Array) -> float:
-    """Return the mean Spearman correlation over all pairs of dimensions that vary; NaN if none does."""
+    """Return the mean Spearman correlation over all pairs of dimensions that both vary; NaN without such a pair."""
     pairs = itertools.combinations(scores, 2)
     values = [x for a, b in pairs if not math.isnan(x := correlation.spearman(a, b))]
     return float(np.mean(values)) if values else math.nan
 
 
 def repeatability(draws: Array, groups: Sequence[str], dimension: str, *, ordered: bool) -> Finding:
-    """Measure the share of equal answers to the same request, from (repeats, units) with NaN for missing ones."""
+    """Measure the share of equal answers to the same request. `draws` is (repeats, units), NaN where one is missing."""
     name = "repeatability"
     equal, differences, owners = [], [], []
     for unit in range(draws.shape[1]):

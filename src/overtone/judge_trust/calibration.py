@@ -1,4 +1,4 @@
-"""Correct a judge's means in a run by people's labels of some replies (prediction-powered inference)."""
+"""Correct the mean of a judge's scores by people's labels of some of the replies (prediction-powered inference)."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Calibrated(Struct, frozen=True):
 def calibrated_means(reading: Reading, labels: Path) -> list[Calibrated]:
     """Return the corrected mean of every judge and dimension that has labels.
 
-    A label's `id` is an item's id or a case; `condition` and `repeat` say which reply it labels, and may be missing if
-    there is only one. Raises DataError if the file and the run have nothing in common.
+    A label's `id` is an item's id or a case. `condition` and `repeat` identify the reply, and may be missing if the
+    item has only one. Raises DataError if the file and the run share no dimension or no reply.
     """
     label_file = people.read(labels)
     metrics = sorted({name for answer in reading.answers for name in answer.scores if "@" in name})
@@ -84,7 +84,7 @@ def _calibrated(
 
 
 def _joined(reading: Reading, labels: people.Labels) -> list[tuple[Answer, str]]:
-    """Return each labelled answer with its unit. Raises DataError if a unit could mean several replies."""
+    """Return (answer, unit) for each labelled answer. Raises DataError if a unit matches several replies."""
     index: dict[str, list[Answer]] = {}
     for answer in reading.answers:
         if answer.item.task == "converse" and answer.answered:

@@ -46,7 +46,7 @@ class Pair(Struct, frozen=True):
 
 
 class Heard(Struct, frozen=True):
-    """One judge's result on one part of the test. Invalid answers count as wrong; lost answers are missing."""
+    """One judge's result on one part of the test. Invalid answers count as wrong; missing answers do not count."""
 
     part: str
     accuracy: Measure
@@ -69,7 +69,7 @@ class Heard(Struct, frozen=True):
 
 
 class Test(Struct, frozen=True):
-    """One judge's result."""
+    """One judge's result on all parts of the hearing test."""
 
     __test__ = False  # not a test class of pytest
 
@@ -104,7 +104,7 @@ def clips(folder: Path) -> list[Clip]:
 
 
 def pairs(recordings: Sequence[Clip], part: str, *, limit: int | None, seed: int) -> list[Pair]:
-    """Draw balanced pairs at random: each emotion equally often, actors in turn, the right one A as often as B."""
+    """Draw balanced pairs at random: each emotion equally often, actors in turn, the right answer A as often as B."""
     emotions: dict[str, dict[str, list[tuple[Clip, Clip]]]] = {}
     for right, wrong in _candidates(recordings, part):
         emotions.setdefault(right.emotion, {}).setdefault(right.actor, []).append((right, wrong))
@@ -188,7 +188,7 @@ def is_missing(problem: str) -> bool:
 
 
 def difference(rubric: Rubric, drawn: Sequence[Pair], one: Sequence[Judgement], other: Sequence[Judgement]) -> Measure:
-    """Return how much more often the first judge is right than the second on the pairs both answered, by actor."""
+    """Return the first judge's accuracy minus the second's on the pairs that both answered, clustered by actor."""
     key = rubric.dimensions[0].key
     gaps, actors = [], []
     for pair, first, second in zip(drawn, one, other, strict=True):

@@ -1,7 +1,7 @@
-"""Consistency of several judges on the same units: how often two judges agree, and each judge and people.
+"""Consistency of several judges on the same units: how often two judges agree, and how often each agrees with people.
 
-This follows AEQ-Bench's baseline of 50 pairs of replies. Its threshold of 80 % is for coarse answers: choices as given,
-a scale from 1 to 5 reduced to three steps, any other scale step by step.
+This follows AEQ-Bench's baseline of 50 pairs of replies. Its threshold of 80 % is for coarse answers: a scale from 1 to
+5 is reduced to three steps; choices and other scales are compared as they are.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Couple(Struct, frozen=True):
 
 
 class Consistent(Struct, frozen=True):
-    """The result in one dimension: pairs of judges, each judge and people, all judges together."""
+    """The agreement in one dimension: between each two judges, of each judge with people, and of all judges."""
 
     key: str
     label: str

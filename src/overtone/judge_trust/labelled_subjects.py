@@ -30,7 +30,7 @@ class People(Struct, frozen=True):
 
 
 def matched(rubric: Rubric, labels: Labels, named: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Map the rubric's dimensions to the labels', by `named` or equal names. Raises UsageError without a match."""
+    """Return rubric's dimension → labels' dimension, by `named` or by equal names. Raises UsageError if none match."""
     theirs = labels.dimensions
     asked = [d.key for d in rubric.dimensions]
     for ours, other in (named or {}).items():
@@ -54,7 +54,7 @@ def matched(rubric: Rubric, labels: Labels, named: Mapping[str, str] | None = No
 
 
 def people(labels: Labels, named: str, dimension: Dimension, units: Sequence[str]) -> People:
-    """Return people's ratings in the labels' dimension `named` as numbers of the rubric's `dimension`."""
+    """Return people's ratings in the labels' dimension `named`, as numbers on the scale of the rubric's `dimension`."""
     table = labels.of(named)
     rated = tuple(unit for unit in units if unit in table)
     raters = tuple(dict.fromkeys(rater for unit in rated for rater in table[unit]))
@@ -84,10 +84,10 @@ def as_number(labels: Labels, rating: Rating, dimension: Dimension) -> float:
 
 
 def settled(values: Array, dimension: Dimension) -> float:
-    """Reduce several values to one: the mean of a scale, or the majority of choices.
+    """Reduce several values to one: the mean on a scale, or the most frequent choice.
 
-    Without a majority, it is the choice nearest to the mean, and between two equally near ones the more central one;
-    NaN if that does not decide either.
+    If several choices are the most frequent, the result is the choice nearest to the mean; if two are equally near, the
+    more central one; NaN if both are equally central.
     """
     if not values.size:
         return math.nan
@@ -106,7 +106,7 @@ def settled(values: Array, dimension: Dimension) -> float:
 
 
 def subjects(rubric: Rubric, labels: Labels, units: Sequence[str], hears: Hears) -> list[Subject]:
-    """Return the subjects that the judge gets. Raises UsageError if all units lack something that the rubric needs."""
+    """Return the subjects for the judge. Raises UsageError if all units lack a text or sound that the rubric needs."""
     if rubric.subject == "group":
         raise UsageError(
             f"rubric {rubric.name} judges groups of replies in a run; a label file has single replies or pairs"
@@ -125,7 +125,7 @@ def subjects(rubric: Rubric, labels: Labels, units: Sequence[str], hears: Hears)
 
 
 def chosen(labels: Labels, named: Sequence[str], limit: int | None, seed: int) -> list[str]:
-    """Return the rated units, or `limit` of them from whole groups drawn at random."""
+    """Return the rated units. With `limit`, draw whole groups at random and return that many of their units."""
     rated = {rating.unit for rating in labels.ratings if rating.dimension in named}
     units = [unit for unit in labels.units.values() if unit.id in rated]
     if limit is None or limit >= len(units):

@@ -1,7 +1,7 @@
 """Agreement of a judge with people, and of people with each other: one set of measures, with intervals by group.
 
-Arrays in, numbers out. A unit's value is the mean of its ratings. Measures that need a step of the scale (exact
-agreement, κ, α) round the mean, halves up.
+The functions take arrays and return numbers. A unit's value is the mean of its ratings. Measures that need whole steps
+of the scale (exact agreement, κ, α) round this mean, halves up.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ def measure(interval: Interval) -> Measure:
 
 
 def nearest_step(values: Array, ordered: bool) -> Array:
-    """Return the step of the scale nearest to each mean. Choices do not change."""
+    """Return the step of the scale nearest to each mean. If not `ordered`, values are choices and do not change."""
     return np.floor(values + 0.5 + 1e-9) if ordered else values
 
 
 def statistics(a: Array, b: Array, *, ordered: bool) -> dict[str, Callable[[Rows], float]]:
-    """Return every measure of agreement as a function of row indices. `ordered`: a scale, not choices as numbers."""
+    """Return measure's name → function of row indices. `ordered` is True for a scale, False for coded choices."""
     x, y = nearest_step(a, ordered), nearest_step(b, ordered)
     functions: dict[str, Callable[[Rows], float]] = {"exact": lambda rows: kappa.exact(x[rows], y[rows])}
     if ordered:
@@ -82,7 +82,7 @@ class Compared(Struct, frozen=True):
 def agreement(
     a: Array, b: Array, groups: Sequence[str], *, ordered: bool, seed: int, draws: int = DRAWS
 ) -> dict[str, Measure]:
-    """Return every measure of the agreement of `a` and `b`, with intervals that resample whole groups."""
+    """Return measure's name → agreement of `a` and `b`, with an interval from resampling whole groups."""
     return {
         name: measure(bootstrap.clustered(statistic, groups, seed=seed, draws=draws))
         for name, statistic in statistics(a, b, ordered=ordered).items()
@@ -98,7 +98,7 @@ def compared(
     seed: int,
     draws: int = DRAWS,
 ) -> Compared:
-    """Compare the agreement within `first` with that within `second`, on the same rows and resamples."""
+    """Compare the agreement of the two arrays in `first` with that of the two in `second`, on the same resamples."""
     how = ordered if isinstance(ordered, tuple) else (ordered, ordered)
     one, other = (statistics(*pair, ordered=o) for pair, o in zip((first, second), how, strict=True))
     result = Compared({}, {}, {})
@@ -118,7 +118,7 @@ def compared(
 def _recorded(
     statistic: Callable[[Rows], float], groups: Sequence[str], seed: int, draws: int
 ) -> tuple[Interval, Array]:
-    """Bootstrap a statistic; return its interval and all its values. The same seed draws the same rows."""
+    """Bootstrap a statistic. Return its interval and its value on each resample; equal seeds give equal resamples."""
     values: list[float] = []
 
     def call(rows: Rows) -> float:
@@ -129,8 +129,8 @@ def _recorded(
 
 
 class Ceiling(Struct, frozen=True):
-    """The best that a judge can reach: the agreement of one person with the others, that of the judge with the same
-    others, and the difference (person − judge)."""
+    """The ceiling for a judge: how well one person agrees with the others (`people`), how well the judge agrees with
+    the same others (`judge`), and the difference (person − judge)."""
 
     people: dict[str, Measure]
     judge: dict[str, Measure]

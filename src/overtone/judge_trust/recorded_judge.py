@@ -1,7 +1,7 @@
-"""A judge whose verdicts are already in a file. It is measured like any other, without asking a model.
+"""A judge whose verdicts are already in a file. It is measured like any other judge, without asking a model.
 
-The file is a label file with the judge's ratings (several rows for a unit are repeats) or one of PandaLM's verdicts.
-Without a rubric, one is derived from the labels and the verdicts.
+The file is a label file with the judge's ratings (several rows for a unit are repeats) or a file of PandaLM's verdicts.
+If no rubric is given, one is derived from the labels and the verdicts.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def rubric_of(labels: Labels, verdicts: Labels, dimensions: Sequence[str]) -> Ru
 
 
 def _dimension(name: str, people: Sequence[labelled.Rating], judge: Sequence[labelled.Rating]) -> Dimension:
-    """Return a scale over all given numbers, or people's words as choices, with a tie between A and B."""
+    """Return a dimension that allows all given ratings: a scale from the lowest to the highest number, or the words
+    that people used as choices (and a tie between A and B if the judge used it)."""
     given = [[rating.value for rating in side if rating.dimension == name] for side in (people, judge)]
     numbers = [value for side in given for value in side if isinstance(value, float)]
     if not any(isinstance(value, str) for value in given[0]):
@@ -68,7 +69,7 @@ def _dimension(name: str, people: Sequence[labelled.Rating], judge: Sequence[lab
 
 
 def judgements(verdicts: Labels, labels: Labels, rubric: Rubric, units: Sequence[str]) -> list[Judgement]:
-    """Return the recorded verdicts on `units`. Verdicts that are not allowed are unread, with the reason."""
+    """Return the recorded verdicts on `units`. A verdict that the rubric does not allow is unread, with the reason."""
     wanted = set(units)
     given: dict[str, dict[str, list[labelled.Rating]]] = {}
     for rating in verdicts.ratings:

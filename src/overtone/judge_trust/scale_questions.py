@@ -1,8 +1,8 @@
 """Two questions about judging, after AEQ-Bench: does a judge agree better with people on a coarse scale, and does a
 judge that hears agree better than one that reads a description of the sound?
 
-Coarse means the same rubric with three steps that have the anchors of the fine scale's steps 1, 3 and 5. People's
-labels are reduced the same way: 1 and 2 become 1, 3 becomes 2, 4 and 5 become 3.
+The coarse rubric has three steps, which have the anchors of steps 1, 3 and 5 of the fine rubric. People's labels are
+reduced to three steps: 1 and 2 become 1, 3 becomes 2, 4 and 5 become 3.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ COARSE = {1: 1, 2: 1, 3: 2, 4: 3, 5: 3}
 
 
 class Contrast(Struct, frozen=True):
-    """The answer in one dimension: two ways of judging the same units, and the difference (first − second)."""
+    """A comparison in one dimension: two ways of judging the same units, and the difference (first − second)."""
 
     question: str
     dimension: str
@@ -38,7 +38,7 @@ class Contrast(Struct, frozen=True):
 
 
 def coarse(rubric: Rubric) -> Rubric:
-    """Return the rubric's five-point scales with three steps. Raises UsageError if it has none."""
+    """Return the rubric with only its five-point scales, reduced to three steps. Raises UsageError if it has none."""
     dimensions = []
     for d in rubric.dimensions:
         if d.scale == (1, 5):
@@ -69,7 +69,7 @@ def coarse_against_fine(
 ) -> list[Contrast]:
     """Compare, for every five-point dimension, verdicts on three steps with verdicts on five.
 
-    Each is compared with people's labels on its own scale, and then both on three steps with the same labels.
+    The agreement with people's labels is compared twice: with each kind on its own scale, and with both on three steps.
     """
     answers = []
     three = {d.key: d for d in coarse(rubric).dimensions}
@@ -129,7 +129,7 @@ class _Rows(Struct, frozen=True):
 def _rows(
     given: People, one: Dimension, first: Sequence[Judgement], other: Dimension, second: Sequence[Judgement]
 ) -> _Rows:
-    """Return the labelled units with a verdict of both ways of judging."""
+    """Return the values of the labelled units that have a verdict from both ways of judging."""
     sides = [{j.subject.id: j for j in judgements} for judgements in (first, second)]
     places, groups, a, b = [], [], [], []
     for place, name in enumerate(given.units):

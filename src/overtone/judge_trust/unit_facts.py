@@ -19,7 +19,7 @@ FAMILIES = {"chatgpt": "gpt", "davinci": "gpt", "o": "gpt", "gemma": "gemini", "
 
 
 def family(name: str) -> str:
-    """Return a model's family: the first letters of the last part of its name; FAMILIES merges related ones.
+    """Return a model's family: the letters that the last part of its name begins with. FAMILIES merges related ones.
 
     `openai/gpt-4o-mini` is gpt, `Qwen/Qwen2.5-Omni-7B` qwen, `o3-mini` gpt, `meta-llama/Llama-3` llama; "" for "".
     """
@@ -51,7 +51,7 @@ def pair_lengths(labels: Labels, units: Sequence[str]) -> tuple[npt.NDArray[np.i
 
 
 def same_words(labels: Labels, units: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the indices of every two units with the same words but another cue or sound."""
+    """Return pairs of indices: all pairs of units that have the same words but differ in their cue or sound."""
     by_words: dict[tuple[tuple[str, str], ...], list[int]] = {}
     for place, name in enumerate(units):
         texts = labels.units[name].texts

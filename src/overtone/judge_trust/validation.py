@@ -1,4 +1,4 @@
-"""Measure a judge against people's labels: agreement, its ceiling and all audits in one record."""
+"""Measure a judge against people's labels: its agreement with people, the ceiling for it, and all audits."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def validate(
 
 
 def _exchanged(report: Agreed) -> str:
-    """Return a warning if people and the judge contradict each other, which suggests wrong labels; "" if not."""
+    """Return a warning if the judge agrees with people far less than by chance, e.g. labels are swapped; else ""."""
     alpha = report.agreement["alpha"]
     if alpha.value is None or alpha.high is None or alpha.value > BELOW_CHANCE or alpha.high >= 0:
         return ""
@@ -234,7 +234,7 @@ def _audits(board: Board, labels: Labels, identity: str, seed: int) -> list[Find
 
 
 def _repeats(board: Board) -> tuple[Array, list[str]]:
-    """Return (repeats, requests) and the requests' groups. The two orders of a pair are two requests."""
+    """Return verdicts as an array (repeats, requests), and each request's group. Each order of a pair is a request."""
     rows: list[dict[int, float]] = []
     groups: list[str] = []
     for judgement in board.judgements:

@@ -1,7 +1,7 @@
 """A model that reads multiple-choice replies which the rules cannot read, and the check it must pass before use.
 
-It sees the options and the reply, never the question, the clip or the right answer. The check is a set of replies whose
-meaning is known (`reader_set.jsonl`): some choose an option, some do not.
+The model sees the options and the reply, never the question, the clip or the right answer. For the check, it reads a
+set of replies whose meaning is known (`reader_set.jsonl`): some choose an option, some do not.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _rubric() -> Rubric:
 
 
 def signature(reader: Judge, rules: str) -> str:
-    """Return the signature of accuracy with a reader: that of the rules, and everything the reader depends on."""
+    """Return the signature of accuracy with a reader: the rules' signature and all settings of the reader."""
     policy = reader.policy
     temperature = "model" if policy.temperature is None else f"{policy.temperature:g}"
     return (
@@ -62,7 +62,7 @@ def signature(reader: Judge, rules: str) -> str:
 
 
 class Reading(Struct, frozen=True):
-    """How the reader understood a reply: a letter, `none`, or "" with the problem if it has no valid answer."""
+    """The reader's answer about a reply: a letter or `none`; "" and a problem if the answer is invalid or missing."""
 
     answer: str
     why: str = ""
@@ -70,7 +70,7 @@ class Reading(Struct, frozen=True):
 
 
 async def read(sitting: Sitting, name: str, item: str, options: Sequence[Option], reply: str) -> Reading:
-    """Let the model read one reply. `name` identifies it among the verdicts; `item` decides the options' order."""
+    """Let the model read one reply, stored among the verdicts as `name`. `item` decides the order of the options."""
     order = shuffled(item, [option.letter for option in options])
     lines = [f"{options[place].letter}. {options[place].text or '(a recording)'}" for place in order]
     subject = Subject(name, item, {"options": "\n".join(lines), "reply": reply})
@@ -103,7 +103,7 @@ def _majority(judgement: Judgement) -> Reading:
 
 
 class Known(Struct, frozen=True):
-    """A reply of the set, its options and its meaning: the letter of an option, or `none`."""
+    """A reply of the checking set, with the options and the correct reading: the letter of an option, or `none`."""
 
     options: tuple[str, ...]
     reply: str
@@ -111,7 +111,7 @@ class Known(Struct, frozen=True):
 
 
 class Checked(Struct, frozen=True):
-    """A reader's result on the set."""
+    """A reader's result on the checking set."""
 
     replies: int
     claims: int  # replies that choose an option
@@ -138,7 +138,7 @@ def _share(part: int, whole: int) -> str:
 
 @cache
 def known_replies() -> tuple[Known, ...]:
-    """Read the set."""
+    """Read the checking set from its file."""
     return tuple(msgspec.json.decode(line, type=Known) for line in SET.read_bytes().splitlines())
 
 
@@ -159,7 +159,7 @@ def _identity(reader: Judge) -> str:
 
 
 async def check(sitting: Sitting) -> Checked | None:
-    """Let the reader read the set, and store the result. Return None if an answer is missing, e.g. the server failed.
+    """Let the reader read the checking set, and store the result. Return None if an answer is missing (server error).
 
     A verdict that cannot be read counts as `none`.
     """

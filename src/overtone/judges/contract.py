@@ -1,7 +1,7 @@
-"""The contract of a verdict: a typed record made from a rubric's dimensions.
+"""The contract of a verdict: the answers that a judge may give, derived from a rubric's dimensions.
 
-It writes the format instruction that the judge receives, and it is the only code that reads the answer. An answer that
-does not match is unread, with the reason; it is never guessed.
+The contract writes the format instruction that the judge receives, and it is the only code that reads the answer. An
+answer that does not match is unread, with the reason; its meaning is never guessed.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _menu(d: Dimension) -> str:
 
 
 def _refuse_repeated_keys(body: str) -> None:
-    """Raise Unread for a repeated key: decoders take the last value, but the judge may have meant another.
+    """Raise Unread if a key is repeated: a decoder takes the last value, but the judge may have meant an earlier one.
 
     A valid answer is flat, so every string before a colon is a key. A key may contain escapes.
     """
@@ -109,7 +109,7 @@ def _refuse_repeated_keys(body: str) -> None:
 
 
 def _plain(message: str, dimensions: Sequence[Dimension]) -> str:
-    """Return a validation error with the name of the dimension and its allowed answers."""
+    """Reword a validation error to name the dimension and its allowed answers."""
     for d in dimensions:
         if message.endswith(f"`$.{d.key}`"):
             return f"{d.key} is not on the menu ({_menu(d)}): {message}"

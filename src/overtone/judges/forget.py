@@ -1,6 +1,6 @@
 """Remove one judge or reader from a run: its scores, its verdicts and its description.
 
-Afterwards the run is as if that judge had never been asked. Asking it again pays for every verdict again.
+Afterwards the run is as if that judge had never been asked. If it is asked again, every verdict costs money again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ASKED_BY = re.compile(r"\|rubric:([^|]*)\|judge:(.*?)\|temperature:")  # in the
 
 
 class Forgotten(Struct, frozen=True):
-    """The number of removed things. `known` lists the judges and readers that the run had before."""
+    """The numbers of removed scores and verdicts. `known` lists the judges and readers that the run had before."""
 
     label: str
     scores: int
@@ -41,7 +41,7 @@ class Forgotten(Struct, frozen=True):
 
 
 def forget(folder: Path, judge: str) -> Forgotten:
-    """Remove a judge or reader, given by its label or SPEC, from a run. Return what was removed."""
+    """Remove a judge or reader, given by its label or SPEC, from a run. Return the numbers of removed entries."""
     label = parse_judge(judge).label if ":" in judge or "?" in judge else judge
     Store.read(folder).close()  # a folder that is not a run is an error, not a new run
     with Store.create(folder) as store:
@@ -62,7 +62,7 @@ def _asked_by(signatures: Iterable[str]) -> set[tuple[str, str]]:
 
 
 def _without(store: Store, label: str) -> dict[str, str]:
-    """Return the run's descriptions of rubrics and readers, without this judge."""
+    """Return the run's stored descriptions of rubrics and of readers, with every entry of this judge removed."""
     meta, kept = store.meta(), {}
     with suppress(msgspec.MsgspecError, RecursionError):  # the run may come from elsewhere and hold anything
         about = msgspec.json.decode(meta.get("rubrics", "") or "{}", type=dict[str, dict[str, object]])

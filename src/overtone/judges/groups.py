@@ -1,8 +1,8 @@
 """Verdicts on groups: a judge sees all variants of one utterance with their replies at once.
 
-A hash of the group's and items' names decides the order, so that it is the same for every model and does not follow the
-benchmark's order. As a control, the judge is asked the same question again with the replies exchanged between variants;
-that verdict is stored as KEY_shuffled. A group's verdict is stored for each of its replies.
+A hash of the group's and items' names decides the order of the variants. It is the same for every model and unrelated
+to the benchmark's order. As a control, the judge is asked the same question with the replies exchanged between
+variants; this verdict is stored as KEY_shuffled. A group's verdict is stored for each of its replies.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Asker = tuple[str, str]  # a judge's label and a rubric's name
 
 
 class Groups:
-    """The variants of each group in a run, and which groups are complete."""
+    """The groups of variants in a run. A group is complete if every variant has a reply."""
 
     def __init__(self, store: Store, read: Callable[[Ask], Ask | None]) -> None:
         self._store = store
@@ -35,9 +35,9 @@ class Groups:
         self._judged: set[tuple[Asker, Group]] = set()
 
     def complete(self, asker: Asker, ask: Ask, tasks: Sequence[str]) -> list[Ask]:
-        """Return all asks of the group of `ask` if it has two or more and no reply is missing, else [].
+        """Return all asks of the group of `ask` if there are at least two and each has its reply, else [].
 
-        Each asker gets a group once; later calls return [].
+        Each asker gets a group once; later calls for the same asker and group return [].
         """
         group = ask.item.group, ask.item.part, ask.condition, ask.repeat
         self._seen.setdefault(asker, {})[group] = tuple(tasks)
@@ -50,7 +50,7 @@ class Groups:
         return replies
 
     def incomplete(self, asker: Asker) -> Iterator[tuple[list[Ask], str]]:
-        """Yield the replies of each seen group that was never complete, and why it cannot be judged."""
+        """Yield (replies, reason) for each group that `complete` was asked for but never returned."""
         for group, tasks in self._seen.get(asker, {}).items():
             if (asker, group) in self._judged:
                 continue
@@ -71,18 +71,18 @@ class Groups:
 
 
 def shuffled(group: str, names: Sequence[str]) -> list[int]:
-    """Return the indices of the names in an order that depends only on the names and the group."""
+    """Return the indices of the names, shuffled into an order that depends only on the names and the group."""
     return sorted(range(len(names)), key=lambda place: hashlib.sha256(f"{group}\n{names[place]}".encode()).digest())
 
 
 def exchanged(group: str, count: int) -> list[int]:
-    """Return a different variant for each of `count` variants: a rotation by a step that the group's name decides."""
+    """Return, for each of `count` variants, the index of another: a rotation by a step that depends on the group."""
     step = 1 + hashlib.sha256(group.encode()).digest()[0] % (count - 1)
     return [(place + step) % count for place in range(count)]
 
 
 def subject(name: str, variants: Sequence[tuple[Ask, dict[str, str]]], *, control: bool) -> Subject:
-    """Return the subject that shows a group in the order given. With `control`, replies are exchanged."""
+    """Return the subject that shows a group's variants in the given order. With `control`, replies are exchanged."""
     group = variants[0][0].item.group
     sources = exchanged(group, len(variants)) if control else list(range(len(variants)))
     texts: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""The subject of a verdict: the texts and sounds that a judge may get, by the names that rubrics use for them."""
+"""The subject of a verdict: the texts and sounds that a judge may get, each under the name that rubrics use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The messages that a judge receives: the rubric's words, what is shown and heard, and the format of the answer."""
+"""The messages that a judge receives: the rubric's instructions, the texts and sounds, and the format of the answer."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def build_messages(
 ) -> tuple[Message, ...]:
     """Return the messages of one call. If `rate` is given, sounds are resampled to it.
 
-    Everything shown is enclosed in tags and treated as data: the rubric says so, and no text can close its own tag.
-    Raises DataError, worded as the reason of a missing score, if the subject lacks something that the rubric needs.
+    Every shown text is enclosed in tags. The rubric tells the judge to treat it as data, and no text can close its own
+    tag. Raises DataError, worded as the reason of a missing score, if the subject lacks a text or sound of the rubric.
     """
     system = "\n\n".join([rubric.system.strip(), *map(_scale, dimensions)])
     parts: list[str | Sound] = []

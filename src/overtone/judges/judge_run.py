@@ -1,7 +1,7 @@
 """Judge a run's replies, during the run or afterwards. Verdicts are stored like any other score.
 
-If a judge fails or stops, its remaining replies are unscored, with the reason; other scores do not change. Its answers
-are stored in the run's `verdicts.db` and not asked for again.
+If a judge fails or stops, the replies that it has not judged are unscored, with the reason; other scores do not change.
+Its answers are stored in the run's `verdicts.db` and not asked for again.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FILE = "verdicts.db"
 
 
 class Bench:
-    """Several judges, each with its rubrics, over one open store. `opened(...)` creates one."""
+    """Several judges, each with its rubrics, that judge the replies in one open store. Created by `opened(...)`."""
 
     def __init__(self, store: Store, judges: Sequence[Judge], sittings: Sequence[Sitting]) -> None:
         self.store = store
@@ -67,7 +67,7 @@ class Bench:
             queue.put_nowait(ask)
 
     def stop(self, why: str) -> None:
-        """Start no further verdict."""
+        """Stop all judges: ask for no further verdict."""
         for sitting in self.sittings:
             sitting.stop(why)
 
@@ -153,7 +153,7 @@ class Bench:
         )
 
     async def _transcribed(self, ask: Ask, all_turns: bool) -> tuple[Ask, str]:
-        """Return the ask with its transcript, and the recogniser. With `all_turns`, earlier replies are heard too."""
+        """Return the ask with its last reply transcribed (with `all_turns`, every reply), and the recogniser's name."""
         replies, heard_by = list(ask.replies), ""
         for place, reply in enumerate(replies):
             if reply is ask.reply or (all_turns and reply.audio):
@@ -179,7 +179,7 @@ class Bench:
 
 
 def scores(judge: Judge, one: Rubric, judgement: Judgement) -> list[Score]:
-    """Return a judgement as scores, one for each dimension that was asked."""
+    """Convert a judgement to scores, one for each dimension that the judge was asked about."""
     subject = judgement.subject
     by = {"heard_by": subject.heard_by, "felt_by": subject.felt_by}
     return [
@@ -235,7 +235,7 @@ class AskingOptions(TypedDict, total=False):
 
 @asynccontextmanager
 async def opened(store: Store, judges: Sequence[Judge], **options: Unpack[AskingOptions]) -> AsyncIterator[Bench]:
-    """Open judges over an open store. On leaving, the judges and everything they started are closed."""
+    """Open judges for an open store. Leaving the context closes the judges and everything that they started."""
     suite = store.suite()
     judges = [with_own_rubrics(judge, suite) for judge in judges]
     labels = [j.label for j in judges]
@@ -275,7 +275,7 @@ async def beside(
 
 
 async def judge_run(store: Store, judges: Sequence[Judge], **options: Unpack[AskingOptions]) -> dict[str, Outcome]:
-    """Judge every answered reply of a run that a rubric applies to. Return the outcome of each judge by its label."""
+    """Judge every reply of a run to which a rubric applies. Return judge's label → outcome."""
     async with opened(store, judges, **options) as bench:
         for ask in answered(store, bench.tasks):
             bench.add(ask)
@@ -284,7 +284,7 @@ async def judge_run(store: Store, judges: Sequence[Judge], **options: Unpack[Ask
 
 
 def answered(store: Store, tasks: Collection[str] = ("converse",)) -> list[Ask]:
-    """Return the answered asks of these tasks: a list, because scores are written to the store that is read here."""
+    """Return the answered asks of these tasks, as a list because the caller writes to the store while iterating."""
     return [ask for ask in store.answered() if ask.item.task in tasks and _is_complete(ask)]
 
 
@@ -295,14 +295,14 @@ def stored(store: Store, ask: Ask) -> Ask | None:
 
 
 def _is_complete(ask: Ask) -> bool:
-    """Return whether every turn has a reply, stored or given by the benchmark, and the last turn a stored one."""
+    """Return whether every turn has a reply: the last turn a stored one, earlier turns a stored or a given one."""
     replied = {reply.key.turn for reply in ask.replies}
     last = len(ask.item.turns) - 1
     return all(turn in replied or (one.given and turn < last) for turn, one in enumerate(ask.item.turns))
 
 
 def _described(store: Store, judges: Iterable[Judge], rubrics: dict[str, list[Rubric]]) -> str:
-    """Return the run's description of its judges' dimensions, extended by those of these judges."""
+    """Return the run's stored description of judged dimensions, as JSON, with the dimensions of `judges` added."""
     about: dict[str, dict[str, object]] = {}
     if before := store.meta().get("rubrics"):
         with suppress(msgspec.MsgspecError, RecursionError):  # the run may come from elsewhere: start from nothing

@@ -14,7 +14,7 @@ Detail = dict[str, float | int | str | None]
 
 
 class NoVerdicts(DataError):
-    """A judge that should be measured gave no verdict at all."""
+    """Raised if a judge that should be measured gave no verdict at all."""
 
     exit_code = EXIT_FAILURES
 
@@ -22,8 +22,8 @@ class NoVerdicts(DataError):
 class Draw(Struct, frozen=True):
     """One verdict. In a pair, A is always the subject's own A, whichever of the two was shown first.
 
-    `problem` says what could not be read or did not arrive; `values` then lacks it. `unread` lists the dimensions whose
-    verdict arrived but could not be read.
+    `values` lacks a dimension whose verdict did not arrive or could not be read, and `problem` says why. `unread` lists
+    the dimensions whose verdict arrived but could not be read.
     """
 
     repeat: int
@@ -53,7 +53,7 @@ class Judgement(Struct, frozen=True):
         return sum(numbers) / len(numbers) if len(numbers) >= max(1, least) else None
 
     def score_parts(self, dimension: Dimension, least: int = 1) -> tuple[float | None, str, Detail]:
-        """Return what a score stores: the value, the reason if it is missing, and the details of the verdicts."""
+        """Return the parts of a score: the value, the reason if there is no value, and the details of the verdicts."""
         read = [draw for draw in self.draws if dimension.key in draw.values]
         problems = "; ".join(dict.fromkeys(x.problem for x in self.draws if x.problem))[:1000]
         value = self.value(dimension, least)
@@ -72,7 +72,7 @@ class Judgement(Struct, frozen=True):
 
 
 class Outcome(Struct):
-    """How a judge's work went. `stopped` is empty, or budget, interrupted, fatal or unreadable."""
+    """Counts and costs of a judge's work. `stopped` is the cause: "", budget, interrupted, fatal or unreadable."""
 
     asked: int = 0  # verdicts needed
     answered: int = 0
@@ -120,7 +120,7 @@ def signature(
 
 
 def _text_source(rubric: Rubric, transcript: bool) -> str:
-    """Return where the reply's words come from that the judge reads, if it reads any."""
+    """Return the source of the reply's words: `transcript` or `stream`; `none` if the judge does not read the reply."""
     if not any(key.startswith("reply") for key in rubric.shows):
         return "none"
     return "transcript" if transcript else "stream"

@@ -35,11 +35,11 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 
 
 class Skipped(str):
-    """Why there was nothing to show a judge, such as a reply without the audio that a rubric asks about."""
+    """The reason why a judge was not asked: the subject lacks something, such as the audio that a rubric is about."""
 
 
 class Unanswered(str):
-    """Why no verdict arrived: the judge failed, or was stopped before this one."""
+    """The reason why no verdict arrived: the judge failed, or was stopped before it was asked."""
 
 
 def stored_name(judge: Judge) -> str:
@@ -48,7 +48,7 @@ def stored_name(judge: Judge) -> str:
 
 
 class Sitting:
-    """One judge with its stored verdicts. The model is opened at the first missing verdict; `close()` it at the end."""
+    """One judge with its stored verdicts. The first missing verdict opens the model; call `close()` at the end."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Sitting:
             )
 
     async def judgement(self, rubric: Rubric, subject: Subject) -> Judgement:
-        """Collect all verdicts on a subject. Only missing ones are asked for; failures become problems of draws."""
+        """Collect all verdicts on a subject. Only missing ones are asked for; a failure becomes a draw's `problem`."""
         policy = self.judge.policy
         asked = [d for d in rubric.dimensions if d.asked(subject.style, subject.item)]
         orders = (False, True) if rubric.subject == "pair" and policy.swap else (False,)
@@ -147,8 +147,8 @@ class Sitting:
         return problem
 
     def _count_unreadable(self, rubric: Rubric) -> None:
-        """Stop asking by a rubric whose verdicts cannot be read. Stored verdicts count too, so that running the same
-        command again does not pay for another twenty."""
+        """Count an unreadable verdict; stop using the rubric after UNREADABLE of them. Stored verdicts count too, so
+        that running the same command again does not pay for as many again."""
         if self._gave_up(rubric):
             return
         self._unreadable[rubric.name] = self._unreadable.get(rubric.name, 0) + 1
@@ -247,7 +247,7 @@ class Sitting:
 
 
 async def each(work: Callable[[T], Awaitable[None]], things: Iterable[T], connections: int) -> None:
-    """Do the work on the first thing alone, so that a wrong key costs one request, then on several at a time."""
+    """Call `work` on the first thing alone, so that a wrong key costs one request, then on several things at a time."""
     todo = iter(things)
 
     async def worker() -> None:

@@ -1,4 +1,4 @@
-"""How a judge is asked: the model, rubrics, repeats, order and budget. A SPEC holds all of it."""
+"""The settings of a judge: model, rubrics, repeats, order and budget. All of them can be given in a SPEC."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KEYS: dict[str, type] = {  # a judge's own keys in its SPEC; the others are its 
 
 
 class Policy(Struct, frozen=True):
-    """How often and in which form a judge is asked."""
+    """The settings for asking a judge: number of repeats, form of the requests, budget."""
 
     repeats: int = 1
     temperature: float | None = 0.0  # None (temperature=none): not sent
@@ -60,7 +60,7 @@ class Judge(Struct, frozen=True):
 
 
 def parse_judge(text: str) -> Judge:
-    """Parse a judge's SPEC, `kind:name?rubrics=echomind,ves&repeats=3&…`, which may have the model's keys too."""
+    """Parse a judge's SPEC, `kind:name?rubrics=echomind,ves&repeats=3&…`. Keys of a model's SPEC are allowed too."""
     return judge_of(parse_spec(text))
 
 

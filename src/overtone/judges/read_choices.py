@@ -1,8 +1,8 @@
 """Let a reader read the multiple-choice replies of a run that the rules could not read.
 
-The result is a separate measurement of `accuracy` with a row for every reply: as read by the rules or, if they could
-not, by the reader. A reply that the reader did not reach, or whose verdict cannot be read, keeps the rules' result, so
-that a failing server changes no number. The measurement by rules alone does not change.
+The result is a separate measurement of `accuracy` with a row for every reply: the rules' result or, if the rules could
+not read the reply, the reader's. A reply without a valid verdict of the reader keeps the rules' result, so that a
+failing server changes no number. The measurement by rules alone does not change.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _READ = "|reader:"
 
 
 class Readout(Struct):
-    """How a reader's work went: numbers of replies."""
+    """The outcome of a reader's work, as numbers of replies."""
 
     replies: int = 0
     unparsed: int = 0  # not readable by the rules; the three below sum to this
@@ -66,7 +66,7 @@ async def read_run(
 ) -> Readout:
     """Read the replies that the rules with the signature `rules` could not read. Earlier readings are reused.
 
-    The reader is checked first, unless it was checked on this machine before. If it fails, it reads nothing.
+    The reader is checked first, unless it was checked on this machine before. A reader that fails is not used.
     """
     scores = _scores(store, rules)
     unparsed = {one.ask.id: one for one in _unparsed(store, scores)}
@@ -93,7 +93,7 @@ async def read_run(
 
 
 def carry(store: Store, rules: str) -> None:
-    """Add replies that arrived later to a measurement with a reader, if that is the one shown in results.
+    """Add replies that arrived later to a measurement with a reader, if results show that measurement.
 
     No model is asked: new replies that the rules cannot read keep the rules' result until the reader runs again.
     """
@@ -104,7 +104,7 @@ def carry(store: Store, rules: str) -> None:
 
 
 def _spent(outcome: Outcome) -> Outcome:
-    """Return zero counts for the run's replies, with the cost of the check."""
+    """Return an outcome with the cost of the reader's check, and zero counts because no reply of the run was read."""
     return Outcome(requests=outcome.requests, cost=outcome.cost)
 
 
@@ -129,9 +129,9 @@ def _unparsed(store: Store, scores: dict[int, Score]) -> Iterator[_Unparsed]:
 
 
 def _fill(store: Store, ending: str, scores: dict[int, Score], unparsed: dict[int, _Unparsed]) -> set[int]:
-    """Add the rules' result for every reply that the measurement with this ending of its signature lacks.
+    """Copy the rules' scores into the measurement whose signature ends in `ending`, for replies that it lacks.
 
-    Return the asks whose replies the reader has read before.
+    Return the asks whose replies the reader has already read.
     """
     held: set[int] = set()
     read: set[int] = set()

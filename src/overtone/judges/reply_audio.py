@@ -1,4 +1,4 @@
-"""The words and the emotion in a run's spoken replies: from the scores of a metric, else from the package's models."""
+"""The words and the emotion of a run's spoken replies: from stored scores of a metric, else by the package's models."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class _Once(Generic[T]):
-    """A slow function of a reply's audio, called once per file in a thread, however many judges need the result."""
+    """A slow function of a reply's audio. It runs once per file, in a thread, and all judges share the result."""
 
     def __init__(self, store: Store, function: Callable[[Path], T]) -> None:
         self._store, self._function = store, function
@@ -58,7 +58,7 @@ class Transcripts:
 
 
 def stored_transcripts(store: Store) -> dict[tuple[int, int], tuple[str, str]]:
-    """Return (ask, turn) → words and recogniser, as the metric consistency stored them with another recogniser."""
+    """Return (ask, turn) → (words, recogniser), from scores of the metric consistency with an external recogniser."""
     transcripts = {}
     last = {ask.id: len(ask.item.turns) - 1 for ask, _ in store.asks()}
     rows = [(ask, last.get(ask, 0), score) for ask, score in store.scores(every=True)]
@@ -72,7 +72,7 @@ def stored_transcripts(store: Store) -> dict[tuple[int, int], tuple[str, str]]:
 
 
 def transcript(path: Path) -> str:
-    """Return the words of an audio file as the package's recogniser hears them."""
+    """Transcribe an audio file with the package's recogniser."""
     from overtone.audio import read
     from overtone.embedded.recogniser import transcribe
 
@@ -106,7 +106,7 @@ class Emotions:
 
 
 def stored_emotions(store: Store) -> dict[int, tuple[str, str]]:
-    """Return ask → emotion and predictor, as the metric emoalign stored them with another predictor."""
+    """Return ask → (emotion, predictor), from scores of the metric emoalign with an external predictor."""
     emotions = {}
     names = in_table(store.declared(), "emotion")
     for ask, score in store.scores(every=True):
@@ -118,7 +118,7 @@ def stored_emotions(store: Store) -> dict[int, tuple[str, str]]:
 
 
 def emotion(path: Path) -> tuple[str, str]:
-    """Return the emotion of an audio file as the package's predictor hears it, and the predictor's name."""
+    """Return the emotion that the package's predictor finds in an audio file, and the predictor's name."""
     from overtone.audio import read
     from overtone.embedded.emotion import identity, predict
 
@@ -126,5 +126,5 @@ def emotion(path: Path) -> tuple[str, str]:
 
 
 def in_words(label: str) -> str:
-    """Return the words for an emotion that a judge reads."""
+    """Return an emotion label as a judge reads it: UNKNOWN in place of "unknown" and "other"."""
     return UNKNOWN if label in ("unknown", "other") else label

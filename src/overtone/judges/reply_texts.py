@@ -16,13 +16,13 @@ NO_CUE = "nothing in particular: an ordinary voice, no background sound"
 
 
 def before(ask: Ask) -> list[str]:
-    """Return the replies to the turns before the last, by the model or given by the benchmark."""
+    """Return the replies to all turns but the last. Some may come from the benchmark instead of the model."""
     by_turn = {reply.key.turn: reply.text for reply in ask.replies}
     return [by_turn.get(number, turn.given) for number, turn in enumerate(ask.item.turns[:-1])]
 
 
 def texts(ask: Ask) -> dict[str, str]:
-    """Return the texts about an ask's last reply by the names of TEXTS, except the emotion, which is added later."""
+    """Return name in TEXTS → text, for an ask's last reply. The emotion is missing here and added later."""
     item, turn = ask.item, ask.item.turns[-1]
     reference = turn.reference or (item.references[0] if item.references else "")
     return {
@@ -43,7 +43,7 @@ def texts(ask: Ask) -> dict[str, str]:
 
 
 def style(item: Item) -> str:
-    """Return the style that decides which of a rubric's dimensions are asked.
+    """Return an item's style, which decides about which of a rubric's dimensions the judge is asked.
 
     Control clips, dialogues and benchmarks without styles get "target" if the clip carries a cue, else "neutral".
     """

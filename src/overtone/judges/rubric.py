@@ -43,7 +43,7 @@ class Dimension(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The smallest and the largest number of an answer."""
+        """The smallest and the largest number that an answer can have."""
         numbers = [self.number(answer) for answer in self.menu]
         return min(numbers), max(numbers)
 
@@ -59,14 +59,14 @@ class Dimension(Struct, frozen=True, forbid_unknown_fields=True):
         return float(answer) if self.scale else self.values[str(answer)]
 
     def asked(self, style: str, item: Item | None = None) -> bool:
-        """Return whether this is asked about an item's clip of this style. Without an item and a style, it is."""
+        """Return whether a judge is asked this question about a clip of this style; True if neither is given."""
         if item is not None and not all(getattr(item, field) in allowed for field, allowed in self.only.items()):
             return False
         return not style or not self.styles or style in self.styles
 
 
 class Rubric(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"dimensions": "dimension"}):
-    """One rubric. `sha256` changes with anything that the judge sees."""
+    """One rubric. `sha256` changes if anything that the judge sees changes."""
 
     name: str
     version: int
@@ -88,7 +88,7 @@ class Rubric(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rena
 
     @property
     def controls(self) -> tuple[Dimension, ...]:
-        """The dimensions under which the control's answers are stored, one for each dimension."""
+        """The dimensions of the control: a copy of each dimension, under whose key the control's answers are stored."""
         if not self.control:
             return ()
         note, rename = ", replies shuffled", msgspec.structs.replace

@@ -24,7 +24,7 @@ VERSION = 1
 
 
 class Record(Struct, frozen=True):
-    """One proof. `rubric` and `sha256` are empty if it is valid for all rubrics with sounds."""
+    """Proof that a judge is validated. `rubric` and `sha256` are "" if it holds for all rubrics with sounds."""
 
     identity: str
     how: str
@@ -38,12 +38,12 @@ class Record(Struct, frozen=True):
 
 
 def folder() -> Path:
-    """Return the folder of the records: OVERTONE_JUDGES, else one in the user's data folder."""
+    """Return the folder of the records: OVERTONE_JUDGES, else `judges` in the user's data folder."""
     return user_data("OVERTONE_JUDGES", "judges")
 
 
 def identity(judge: Judge, rubric: Rubric) -> str:
-    """Return the scope of a proof: the model, its access to sounds, and whether one call asks everything.
+    """Return the part of a judge that a proof is about: the model, its access to sounds, and the questions per call.
 
     Temperature, seed and the number of repeats are not included.
     """
@@ -60,7 +60,7 @@ def write(
     how: str,
     numbers: dict[str, float] | None = None,
 ) -> Path:
-    """Store a proof; it replaces an older one of the same kind. Without a rubric it is valid for all with sounds."""
+    """Store a proof, replacing an older one of its kind. Without a rubric, it holds for all rubrics with sounds."""
     name = rubric.name if rubric else ""
     record = Record(
         identity,
@@ -78,7 +78,7 @@ def write(
 
 
 def forget(identity: str, rubric: Rubric | None, *, how: str) -> None:
-    """Delete a proof, after a later measurement that failed."""
+    """Delete a proof because a later measurement failed."""
     _path(identity, rubric.name if rubric else "", rubric.sha256 if rubric else "", how).unlink(missing_ok=True)
 
 
@@ -88,7 +88,7 @@ def kept(identity: str, rubric: Rubric, *, how: str) -> Record | None:
 
 
 def validated(judge_identity: str, rubric: Rubric) -> Record | None:
-    """Return the proof for this judge and rubric, or None. Agreement with people precedes known answers."""
+    """Return the proof for this judge and rubric, or None. Agreement with people is preferred to known answers."""
     record = _read(_path(judge_identity, rubric.name, rubric.sha256, PEOPLE))
     if record is None and rubric.hears:
         heard = judge_identity.partition("|calls:")[0]  # the number of calls does not affect hearing

@@ -1,7 +1,7 @@
-"""A judge's answers in one SQLite file, so that each is paid for once.
+"""A cache of judges' answers in one SQLite file, so that each answer is paid for only once.
 
 A verdict's key is its subject and a hash of everything it depends on: the judge, the rubric's words, the texts, the
-sounds, the repeat. The same question is never asked again; a changed reply or rubric is a different question.
+sounds, the repeat. The same question is never asked again; a changed reply or rubric makes it a different question.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Verdicts:
         self.db.close()
 
     def get(self, subject: str, request: str) -> str | None:
-        """Return the answer, or None if this was not asked yet."""
+        """Return the stored answer to a request, or None if there is none yet."""
         with clear_errors(self.path.parent):
             row = self.db.execute(
                 "SELECT text FROM verdicts WHERE subject = ? AND request = ?", (subject, request)
@@ -78,8 +78,8 @@ class Verdicts:
     def forget(self, label: str, asked: Collection[tuple[str, str]]) -> int:
         """Remove the verdicts of the judge with this label, and return their number.
 
-        `asked` has the (rubric, model) pairs of this judge alone: verdicts of older versions have no label and are
-        removed by these pairs.
+        `asked` has the (rubric, model) pairs that only this judge used. They identify the verdicts that older versions
+        stored without a label.
         """
         ending = f" as {label}"
         with clear_errors(self.path.parent):

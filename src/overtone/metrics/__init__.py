@@ -1,7 +1,7 @@
 """Metrics turn a stored reply and its item into scores: a value with its statistics, or unscored with a reason.
 
-One file per metric, each with a `load(**options) -> Metric`; importing this room imports none of them. A metric whose
-file says `ON_REQUEST = True` (it is slow, or needs a special installation) runs only if the user names it.
+Each metric is a module with a `load(**options) -> Metric`; importing this package imports no such module. A metric that
+is slow or needs a special installation sets `ON_REQUEST = True` and runs only if the user names it.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 class Sounds(Struct, frozen=True):
-    """Where a run's audio is stored: a reply's by its SHA-256, a reference's by its path in the benchmark's folder."""
+    """Access to a run's audio: a reply's by its SHA-256, a reference reply's by its path in the benchmark's folder."""
 
     reply: Callable[[str], Path]
     root: Path | None = None
 
 
 class Answered(Struct, frozen=True):
-    """One stored reply with its item. `refused` and `finish` are what the endpoint reported about it."""
+    """One stored reply with its item. `refused` and `finish` were reported by the endpoint."""
 
     key: Key
     item: Item
@@ -48,7 +48,7 @@ class Answered(Struct, frozen=True):
 
     @property
     def language(self) -> str:
-        """The primary language of the reply: the item's language, else a guess from the script of its texts."""
+        """The primary language of the reply: the item's language, else a guess from the writing system of its texts."""
         words = self.item.turns[self.key.turn].words if self.key.turn < len(self.item.turns) else ""
         return language_of(self.item.language, self.reference or words)
 
@@ -69,7 +69,7 @@ class Answered(Struct, frozen=True):
         return _read(self.sounds.reply(self.audio_sha), f"the reply's audio {self.audio_sha[:12]}")
 
     def reference_sound(self) -> tuple[Samples, int]:
-        """Return the reference reply's audio like `sound`."""
+        """Return the reference reply's audio in the same form as `sound`."""
         if not self.reference_audio:
             raise AudioError("no reference audio")
         if self.sounds is None or self.sounds.root is None:
@@ -114,7 +114,7 @@ class Surveying(Metric, Protocol):
 
 
 class ReplyMetric:
-    """The part that metrics share which score each reply to items of one task separately. They define `one`."""
+    """Base class of metrics that score each reply separately, for items of one task. A subclass defines `one`."""
 
     task = "converse"
 

@@ -1,4 +1,4 @@
-"""Guard against exceptions in a metric: they leave single replies unscored, with the reason, and scoring continues."""
+"""Guard against exceptions in a metric: a reply that causes one is unscored, with the reason, and scoring continues."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ IN_A_ROW = 5  # consecutive replies on which a metric raises before it is abando
 
 
 class Guarded:
-    """A metric with its guard. If the metric is abandoned, `stopped` says why and later replies have no row."""
+    """A metric with its guard. `stopped` is the reason why the metric was abandoned, if it was."""
 
     def __init__(self, metric: Metric) -> None:
         self.metric = metric
@@ -52,7 +52,7 @@ class Guarded:
         return [self._unscored(row) if isinstance(row, str) else row for row in rows]
 
     def _unscored(self, reason: str) -> list[Score]:
-        """Return the metric's scores without a value. A later value of the same signature replaces them."""
+        """Return a missing score for each of the metric's names. A later value with the same signature replaces it."""
         emits = self.emits or {self.metric.name: f"{self.metric.name}|v{self.metric.version}"}
         return [Score(name, signature, None, reason) for name, signature in emits.items()]
 

@@ -25,7 +25,7 @@ _PATIENCE = 120.0  # seconds without a heartbeat after which the process counts 
 
 
 class HelperDied(OvertoneError):
-    """The process ended or does not answer; the message has the last lines of its log. The next call restarts it."""
+    """The helper ended or does not answer; the message has the last lines of its log. The next call restarts it."""
 
 
 def measures_folder(environ: Mapping[str, str]) -> Path:
@@ -42,8 +42,8 @@ def measures_python(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 class Helper:
-    """A helper process. It starts at the first call, or at once as a context manager. It ends with `close` or when it
-    is no longer referenced.
+    """A helper process. It starts at the first call, or on entering the context manager. It ends with `close`, or when
+    this object is no longer referenced.
 
     `program` is a path, or the name of a file in `workers/` that ends in `sys.exit(protocol.serve_calls(load))`. `hub`
     passes proxies and HF_TOKEN on, for models that are downloaded. `python` is an interpreter other than the measuring
@@ -80,7 +80,7 @@ class Helper:
         self.close()
 
     def start(self) -> None:
-        """Start the process and wait until it is ready. Raises MissingExtra without its environment or a package."""
+        """Start the process and wait until ready. Raises MissingExtra if the environment or a package is missing."""
         if self._hosted is not None:
             return
         python = self._python or measures_python(os.environ)
@@ -96,7 +96,7 @@ class Helper:
         self.facts = self._hosted.process.facts
 
     def start_once(self) -> Helper:
-        """Start and return this helper. An error is remembered and raised again, so that a start is tried only once."""
+        """Start this helper if it is not running, and return it. If the start failed before, raise the same error."""
         if self._start_error is not None:
             raise self._start_error
         try:

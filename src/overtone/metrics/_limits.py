@@ -1,4 +1,4 @@
-"""Limits of text metrics: the maximum length for alignments, which take quadratic time, and English only.
+"""Limits of text metrics: the maximum length for alignments, which take quadratic time, and the language English.
 
 A model that loops can reply with megabytes. Such a reply is unscored, with the reason, and scoring continues.
 """
@@ -12,7 +12,7 @@ LIMIT = f"longest:{LONGEST}"  # in the signatures of the metrics that align
 
 
 def too_long(reply: Sized, reference: Sized) -> str:
-    """Return the reason if a text is too long to be aligned, else ""."""
+    """Return a reason for leaving a reply unscored if one of the texts is too long to be aligned, else ""."""
     for name, units in (("reply", reply), ("reference", reference)):
         if len(units) > LONGEST:
             return f"the {name} has {len(units):,} tokens; at most {LONGEST:,} are aligned"
@@ -20,5 +20,5 @@ def too_long(reply: Sized, reference: Sized) -> str:
 
 
 def english_only(what: str, language: str) -> str:
-    """Return the reason why an English metric has no value for this language, or "" for English."""
+    """Return the reason why an English-only metric does not score this language, or "" for English."""
     return "" if language == "en" else f"{what} is for English, and this item is in {language!r}"

@@ -1,6 +1,7 @@
-"""Numbers in English words to digits: "thirty six dollars and seven cents" to "$36.07", "nineteen sixties" to "1960s".
+"""Turn English number words into digits: "thirty six dollars and seven cents" → "$36.07", "nineteen sixties" → "1960s".
 
-This is the part of Whisper's English normaliser that handles numbers: one pass over the words with one pending number.
+It does the same as the part of Whisper's English normaliser that handles numbers: one pass over the words, in which at
+most one number is pending.
 """
 
 from __future__ import annotations
@@ -181,7 +182,7 @@ class _Walk:
         self.value = number.numerator if number.denominator == 1 else bare
 
     def _join(self, n: int, before: str | None) -> int | str:
-        """Return the pending number followed by one below a hundred: added if possible, else concatenated."""
+        """Return the pending number combined with `n`, which is below 100: added if possible, else concatenated."""
         value = self.value
         if value is None:
             return n
@@ -192,7 +193,7 @@ class _Walk:
         return value + n if value % (10 if n < 10 else 100) == 0 else f"{value}{n}"
 
     def _scale(self, scale: int, ending: str = "") -> Iterator[str]:
-        """Multiply the pending number by hundred, thousand, …; an ending (`hundredth`) completes it."""
+        """Multiply the pending number by `scale` (100, 1000, …). An ending, as in `hundredth`, completes the number."""
         value = self.value
         if value is None:
             self.value = scale

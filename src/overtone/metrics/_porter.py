@@ -43,7 +43,7 @@ def stem(word: str) -> str:
 
 
 def _shape(word: str) -> str:
-    """Return v for each vowel and c for each consonant; y is a vowel after a consonant."""
+    """Return a word with every vowel replaced by v and every consonant by c; y is a vowel after a consonant."""
     shape = ""
     for letter in word:
         if letter in "aeiou" or (letter == "y" and shape[-1:] == "c"):
@@ -54,12 +54,12 @@ def _shape(word: str) -> str:
 
 
 def _measure(word: str) -> int:
-    """Return how often a consonant follows a vowel."""
+    """Return Porter's measure m: the number of times that a consonant directly follows a vowel."""
     return _shape(word).count("vc")
 
 
 def _closed(word: str) -> bool:
-    """Return whether a word ends in consonant, vowel, consonant (not w, x or y), or is a vowel and a consonant."""
+    """Return whether a word ends in consonant, vowel, consonant (the last not w, x or y), or is vowel, consonant."""
     shape = _shape(word)
     return shape == "vc" or (shape.endswith("cvc") and word[-1] not in "wxy")
 
@@ -82,7 +82,7 @@ def _past_and_plural(word: str) -> str:
 
 
 def _restored(word: str) -> str:
-    """Return a word again from the rest after -ed or -ing."""
+    """Return the base form, given a word without its -ed or -ing: `hop` for `hopp`, `file` for `fil`."""
     if word.endswith(("at", "bl", "iz")):
         return word + "e"
     if len(word) > 1 and word[-1] == word[-2] and _shape(word)[-1] == "c":

@@ -1,7 +1,7 @@
 """Shared code of the speech quality predictors: check sounds, resample them, send them to the measuring environment.
 
-Such a predictor is trained on listeners' ratings and predicts their rating from 1 (bad) to 5 (excellent). It needs no
-reference recording.
+Such a predictor is trained on listeners' ratings and predicts the mean rating, from 1 (bad) to 5 (excellent). It needs
+no reference recording.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _DEATHS = 3  # consecutive crashes after which the predictor is abandoned
 
 
 def predicted(label: str, order: int, **more: Any) -> ScoreInfo:
-    """Declare a predicted rating."""
+    """Declare a score that is a predicted rating from 1 to 5."""
     return of_replies(label, scale="mos", low=1.0, high=5.0, unit="1 to 5", table="quality", order=order, **more)
 
 
@@ -72,7 +72,7 @@ class Quality(ReplyMetric):
         return f"{name}|v{self.version}|weights:{self._weights}|rate:{self.rate}|resampler:soxr-hq"
 
     def hear(self, sounds: Sequence[tuple[Samples, int]]) -> list[Values]:
-        """Return each sound's values by name, or why they are missing. A sound is mono samples and their rate."""
+        """Return for each sound (mono samples, rate) its values by name, or the reason why they are missing."""
         try:
             self.open()
         except OvertoneError as error:
@@ -119,8 +119,8 @@ class Quality(ReplyMetric):
         return "the sound is silent" if float(np.abs(samples).max()) < SILENT else ""
 
     def _rated(self, blobs: list[bytes]) -> list[Values]:
-        """Return the values of these sounds. If a batch fails, each sound is tried alone, so that one which crashes the
-        predictor does not affect the others."""
+        """Return the values of these sounds. If a batch fails, each sound is tried alone, so that a sound that crashes
+        the predictor does not affect the others."""
         if self._deaths >= _DEATHS:
             return [f"{self.name} died {_DEATHS} times in a row and was given up"] * len(blobs)
         try:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 class Recogniser(Protocol):
     def identity(self) -> str:
-        """Return model and version for the signature, or that it is missing."""
+        """Return the model and its version for the signature, or a text that says the model is missing."""
         ...
 
     def transcribe(self, samples: Samples, rate: int, language: str = "") -> str:

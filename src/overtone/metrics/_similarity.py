@@ -10,5 +10,5 @@ NOISE = 1e-6  # embeddings of one text differ by less from batch to batch
 
 
 def similarity(cosine: float) -> float:
-    """Return the cosine limited to −1…1; exactly 1 if it is less than `NOISE` below."""
+    """Return the cosine limited to −1…1; exactly 1 if it is above 1 − `NOISE`."""
     return 1.0 if cosine > 1.0 - NOISE else max(-1.0, cosine)

@@ -49,7 +49,7 @@ States = NDArray[np.float32]
 
 
 class Match(Struct, frozen=True):
-    """The match of two texts' tokens; all 0 if one of them has none. Token counts exclude the markers."""
+    """The BERTScore of two texts. All values are 0 if a text has no tokens. Token counts exclude [CLS] and [SEP]."""
 
     precision: float = 0.0
     recall: float = 0.0
@@ -76,7 +76,7 @@ def _unit(states: States) -> States:
 
 
 def _matched(reply: States, reference: States) -> Match:
-    """Match unit states (T, 384) greedily. The first and last state belong to the markers."""
+    """Match states of length 1 (T, 384) greedily. The first and last states belong to [CLS] and [SEP]."""
     counts = len(reply) - 2, len(reference) - 2
     if not all(counts):
         return Match(0.0, 0.0, 0.0, *counts)
@@ -88,7 +88,7 @@ def _matched(reply: States, reference: States) -> Match:
 
 
 class Baseline(Struct, frozen=True):
-    """The scores of unrelated texts at one layer, and the hash of the file they come from."""
+    """The scores of unrelated texts at one layer, and the hash of the baseline file."""
 
     precision: float = 0.0
     recall: float = 0.0
@@ -129,7 +129,7 @@ def read_baseline(path: Path, layer: int) -> Baseline:
 
 
 class BertScore(ReplyMetric):
-    """Scores replies to conversation items: `bertscore`. Uses the helper's model, or the embedded one without."""
+    """Scores replies to conversation items: `bertscore`. Uses the helper's model, or MiniLM if there is no helper."""
 
     name = "bertscore"
     version = VERSION
@@ -166,7 +166,7 @@ class BertScore(ReplyMetric):
         ]
 
     def _match(self, pairs: list[tuple[str, str]]) -> tuple[list[Match], str, int]:
-        """Return the raw matches, the model, and its maximum of tokens per text."""
+        """Return the matches before rescaling, the model's name, and its maximum number of tokens per text."""
         if self._helper is None:
             from overtone.embedded.embedder import identity
 

@@ -42,7 +42,7 @@ _DASH = re.compile(r"([0-9])(-)")
 
 
 class Counts(Struct, frozen=True):
-    """Numbers of tokens and of n-grams of a reply, total and found in its reference. A corpus has their sums."""
+    """Counts of a reply's tokens and n-grams: all n-grams, and those in its reference. A corpus has the sums."""
 
     reply: int
     reference: int
@@ -56,7 +56,7 @@ class Counts(Struct, frozen=True):
 
 
 def count(reply: Sequence[str], reference: Sequence[str]) -> Counts:
-    """Count the n-grams of a reply, and those in the reference, each at most as often as it occurs there."""
+    """Count a reply's n-grams, and how many are in the reference (each at most as often as the reference has it)."""
     correct = [0, 0, 0, 0]
     for n in range(1, ORDERS + 1):
         left = Counter(zip(*(reference[i:] for i in range(n)), strict=False))

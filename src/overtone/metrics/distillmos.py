@@ -1,6 +1,7 @@
 """DistillMOS: predicted overall quality of the reply's voice, by a small network distilled from a large one.
 
-1 to 5, higher is better. The mean over windows of 7.68 s, at most a second apart; shorter sounds are padded.
+1 to 5, higher is better. The value is the mean over windows of 7.68 s that start at most a second apart; shorter sounds
+are padded.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """DNSMOS: predicted quality of the reply's voice after ITU-T P.835 (signal, background, overall) and P.808 (overall).
 
-1 to 5, higher is better. It was made to rank noise suppressors: it detects noise and the artefacts of removing it, and
-hardly distinguishes synthetic from human speech. The mean over windows of 9.01 s, one per second; shorter sounds are
-repeated to fill a window.
+1 to 5, higher is better. DNSMOS was made to rank noise suppressors: it detects noise and the artefacts of removing it,
+and hardly distinguishes synthetic from human speech. A value is the mean over windows of 9.01 s, one per second;
+shorter sounds are repeated to fill a window.
 """
 
 from __future__ import annotations

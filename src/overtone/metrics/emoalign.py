@@ -49,7 +49,7 @@ class Predictor(Protocol):
     """A predictor of the emotion in a voice."""
 
     def identity(self) -> str:
-        """Return model and version for the signature, or that it is missing."""
+        """Return the model and its version for the signature, or a text that says the model is missing."""
         ...
 
     def predict(self, sound: Sound) -> Emotion:
@@ -119,7 +119,7 @@ class Emotion2vec:
 
 
 def named(labels: Sequence[str], scores: Sequence[float]) -> dict[str, float]:
-    """Return probabilities by plain names: the model's labels are like `生气/angry`, and `<unk>` is unknown."""
+    """Return emotion's English name → probability. The model's labels are like `生气/angry`; `<unk>` is unknown."""
     out: dict[str, float] = {}
     for label, score in zip(labels, scores, strict=True):
         name = label.rpartition("/")[2].strip().lower()
@@ -198,7 +198,7 @@ def profile(a: Answered) -> str:
 
 @functools.cache
 def _profiles() -> tuple[str, dict[str, str]]:
-    """Return the table's hash, and cue → emotion; "" is a clip without a cue."""
+    """Return the table's hash, and the table: cue → emotion. The key "" is for clips without a cue."""
     import hashlib
 
     text = PROFILES.read_text("utf-8")
@@ -214,7 +214,7 @@ def _profiles() -> tuple[str, dict[str, str]]:
 
 
 def predictor_of(metric: str, predictor: str, model: str, hub: str) -> Predictor:
-    """Return the predictor of this name. `metric` is named in the error for an unknown one."""
+    """Return the predictor of this name. The error for an unknown predictor mentions `metric`."""
     if predictor not in PREDICTORS:
         raise UsageError(
             f"{metric}: no predictor {predictor!r}{suggest(predictor, PREDICTORS)}; known: {', '.join(PREDICTORS)}"

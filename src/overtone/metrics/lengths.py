@@ -1,9 +1,10 @@
 """Length and variety of a reply: words, characters, and the share of distinct words and word pairs.
 
-`reply_distinct_1` and `_2` of one reply are its distinct words (pairs of neighbouring words) ÷ all of them. For many
-replies, a word that several of them share counts once, which the hashes in their details allow. It falls as replies are
-added, so compare only equal numbers of replies. A reply that is too short is unscored. In languages without spaces
-between words `reply_words` is unscored, and distinct characters are counted.
+`reply_distinct_1` of one reply is its number of distinct words ÷ its number of words; `reply_distinct_2` is the same
+for pairs of neighbouring words. For many replies, a word in several of them counts as one distinct word; the scores'
+details hold hashes for this. The share falls as replies are added, so compare only equal numbers of replies. A reply
+that is too short is unscored. In languages without spaces between words, `reply_words` is unscored, and distinct
+characters are counted.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 `english` behaves like Whisper's English normaliser: lower case; no bracketed remarks, fillers, symbols or diacritics;
 contractions, titles and numbers in one form; American spelling. `basic` is for every other language and behaves like
 Whisper's basic normaliser with diacritics preserved: lower case, no bracketed remarks, no symbols. `NAME` and `BASIC`
-are their versions, which change with any change of their output.
+are the versions of the two normalisers; a version changes whenever the output of its normaliser changes.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ _NOT_RE = re.compile(r"n't\b")
 
 
 class _Symbols(dict[int, str]):
-    """A `str.translate` table, filled on demand: diacritics are removed, symbols become spaces, `_KEPT` stays."""
+    """A table for `str.translate`, filled on demand: removes diacritics, and maps symbols except `_KEPT` to spaces."""
 
     _LETTERS = {"œ": "oe", "ø": "o", "æ": "ae", "ß": "ss", "đ": "d", "ð": "d", "þ": "th", "ł": "l"}  # noqa: RUF012
 
@@ -181,5 +181,5 @@ def units(text: str, language: str) -> list[str]:
 
 
 def plain_units(text: str, language: str) -> list[str]:
-    """Return units like `units` for a language other than English, but keep remarks in brackets."""
+    """Return words or characters like `units` for languages other than English, but keep remarks in brackets."""
     return split(plain(text), language)

@@ -35,7 +35,7 @@ _WORD = re.compile(r"[a-z0-9]+")
 
 
 def words(text: str, language: str = DEFAULT) -> list[str]:
-    """Return rouge_score's words, or the words or characters of another language."""
+    """Return the words that rouge_score finds in English; for another language, its words or characters."""
     return _WORD.findall(text.lower()) if language == DEFAULT else plain_units(text, language)
 
 

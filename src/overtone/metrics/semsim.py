@@ -44,14 +44,14 @@ Vectors = dict[str, NDArray[np.float64]]
 
 
 class EmbeddingMetric(ReplyMetric):
-    """A metric of sentence embeddings. Subclasses name their score, and define `texts` and `compared`."""
+    """Base class of metrics that compare sentence embeddings. Subclasses name a score; define `texts`, `compared`."""
 
     emits: str
     signed: str
     slow = True
 
     def texts(self, a: Answered) -> list[str]:
-        """Return the texts of a reply to embed."""
+        """Return the texts that must be embedded to score a reply."""
         raise NotImplementedError
 
     def compared(self, a: Answered, signature: str, at: Vectors) -> Score:

@@ -93,7 +93,7 @@ _PATTERNS = tuple((name, re.compile(pattern, re.I)) for name, pattern in PATTERN
 
 
 def described(text: str) -> str:
-    """Return the name of the pattern that a description matches; "" for a reply that speaks to the person."""
+    """Return the name of the first pattern of descriptions that a reply matches, or "" if it matches none."""
     plain = _SPACE.sub(lambda run: "\n" if "\n" in run[0] else " ", text.replace("’", "'"))
     return next((name for name, pattern in _PATTERNS if pattern.search(plain)), "")
 
@@ -107,7 +107,7 @@ def split(text: str, language: str = DEFAULT) -> list[str]:
 
 
 def phrases(text: str, language: str = DEFAULT) -> Mapping[str, list[list[str]]]:
-    """Return place → possible templates: the phrases of each sentence that counts, the shortest first."""
+    """Return place → candidates for templates: for each sentence or reply end, its phrases, the shortest first."""
     text = text.replace("’", "'")
     least, most = (CHARS, LONGEST_CHARS) if is_unspaced(language) else (WORDS, LONGEST)
     join = "" if is_unspaced(language) else " "

@@ -5,7 +5,7 @@
 aligned twice. In languages without spaces between words both count characters: the character error rate (CER), with
 `"unit": "character"` in the detail. An empty transcript is all deletions (1.0); an empty reference is unscored, and so
 is a text above the length limit. Wrappers around a transcript ("Sure, here is …") are the model's words and stay;
-`wrapped` marks such a reply, so that their share can be reported. Written by hand: 2.6 times as fast as jiwer.
+`wrapped` marks these replies, so that their share can be reported. Written by hand: 2.6 times as fast as jiwer.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _RUN = re.compile(r"\s\s+")
 
 
 class Alignment(Struct, frozen=True):
-    """The counts of one alignment of a reference with a transcript. A corpus's rate comes from their sums."""
+    """The counts of one alignment of a reference with a transcript. A corpus's rate is computed from summed counts."""
 
     hits: int
     substitutions: int

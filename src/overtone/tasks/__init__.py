@@ -1,7 +1,7 @@
 """The messages that ask a model about an item: prompts as data, conditions of asking, and message parts.
 
-A task is a file in this room with `messages(item, condition, turn, history, sound, prompts)`. The last message it
-returns is always the user's turn; this message and the reply to it are added to the `history` of the next turn.
+A task is a module of this package with `messages(item, condition, turn, history, sound, prompts)`. The last message
+that it returns is the user's turn; this message and the model's reply are added to the `history` of the next turn.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _FIRST_SENTENCE = re.compile(r"\A\s*You are\b[^.!?\n]*[.!?]?", re.I)
 
 
 class Prompts(Struct, frozen=True):
-    """Every prompt text for one model. `origins` states where each came from."""
+    """All prompt texts for one model. `origins` maps each text's key to the source of the text."""
 
     model: str
     version: int
@@ -60,7 +60,7 @@ class Prompts(Struct, frozen=True):
         return hashlib.sha256(msgspec.json.encode(sorted(self.texts.items()))).hexdigest()[:12]
 
     def fill(self, key: str, **values: str) -> str:
-        """Return the text of `key` with its placeholders filled in, without sentences about an empty {topic}."""
+        """Return the text of `key`, its placeholders filled in. Without a topic, sentences with {topic} are omitted."""
         text = self.texts[key]
         if "{" not in text:
             return text.strip()
@@ -83,13 +83,14 @@ class Prompts(Struct, frozen=True):
 
 
 def heard(item: Item, turn: int = 0) -> str:
-    """Return words for the cue of this turn's clip: the benchmark's own, otherwise ours; "" without a cue."""
+    """Return a phrase for the cue of this turn's clip: the benchmark's phrase, otherwise ours; "" without a cue."""
     carried = item.turns[turn].cue if len(item.turns) > 1 else item.cue
     return _name(carried, item.cue_text if carried == item.cue else "")
 
 
 def _not_heard(item: Item, turn: int) -> str:
-    """Return words for the item's other cue, or for its own cue if this turn of a dialogue has the other one."""
+    """Return a phrase for a cue that is not in this turn's clip: the item's other cue, or its own if the clip has the
+    other one."""
     if len(item.turns) > 1 and item.turns[turn].cue == item.other_cue:
         return _name(item.cue, item.cue_text)
     return _name(item.other_cue, item.other_cue_text)
@@ -100,7 +101,7 @@ def _name(slug: str, text: str) -> str:
 
 
 def load_prompts(model_name: str, overrides: Mapping[str, str], *, origin: str = FROM_COPY) -> Prompts:
-    """Return the prompts for one model: ours, replaced by `overrides`, then changed by the exceptions for this model.
+    """Return the prompts for one model: our texts, replaced by those in `overrides`, with the model's exceptions.
 
     `overrides` are a benchmark's `prompts`, with the keys of default.toml joined by dots.
     """
@@ -137,8 +138,8 @@ class _Exception(Struct, frozen=True, forbid_unknown_fields=True):
 def _apply(exception: _Exception, texts: dict[str, str], overridden: set[str]) -> list[str]:
     """Change `texts` in place and return the keys that changed.
 
-    A benchmark's text is not replaced as a whole, unless the exception lists its key in `copies` and the text comes
-    from the benchmark's files (it has no {role} placeholder, as texts of our files do).
+    An exception replaces a benchmark's text as a whole only if it lists the text's key in `copies` and the text comes
+    from the benchmark's files. (Such a text has no {role} placeholder; texts of our files do.)
     """
     before = dict(texts)
     for key, text in exception.set.items():
@@ -181,9 +182,9 @@ def _exceptions() -> tuple[_Exception, ...]:
 def conditions(item: Item, prompts: Sequence[str], inputs: Sequence[str]) -> tuple[Condition, ...]:
     """Return the conditions for an item, given the chosen prompt variants and inputs.
 
-    A conversation is asked with each variant × input, any other task with its own prompt × input. Some combinations
-    are left out: an oracle for an item whose cue is unknown, a transcription with the words shown, and the inputs
-    `alone` and `context` for an item without a context.
+    A conversation gets one condition per prompt variant and input, any other task one per input, with the task's own
+    prompt. Some combinations are left out: an oracle for an item whose cue is unknown, a transcription with the words
+    shown, and the inputs `alone` and `context` for an item without a context.
     """
     for given in inputs:
         if given not in get_args(Input):
@@ -214,7 +215,8 @@ def assemble(
     system: str,
     parts: Iterable[str | Sound],
 ) -> tuple[Message, ...]:
-    """Return the system prompt (if any), the turns so far, and this turn; the first turn begins with the context."""
+    """Return the messages: the system prompt (if any), the turns so far, and this turn. The first turn begins with the
+    item's context."""
     with_context = turn == 0 and item.context and condition.input != "alone"
     opening: tuple[str | Sound, ...] = (item.context,) if with_context else ()
     user = (*opening, *(part for part in parts if part != ""))
@@ -227,9 +229,9 @@ def assemble(
 def spoken(
     item: Item, condition: Condition, turn: int, sound: Sound | None, framed: str, *, bare: str | None = None
 ) -> tuple[str | Sound, ...]:
-    """Return this turn as the input presents it: words, sound or both.
+    """Return the parts of this turn that the condition's input presents: words, sound or both.
 
-    `framed` is a text with {words} that states whose they are; `bare` replaces it if the words come without a sound.
+    `framed` is a text around {words} that says who speaks; `bare` replaces it if the words come without a sound.
     """
     if condition.input == "context":
         return ()

@@ -51,7 +51,7 @@ def _announced(recorded: Mapping[str, Sound], prompts: Prompts) -> Iterator[str 
 
 
 def letters(item: Item, prompts: Prompts) -> tuple[str, ...]:
-    """Return the letters that the prompt lists: the question's own, or at least four, as the prompts' setting says."""
+    """Return the letters that the prompt lists: the question's, and those in the prompts' setting `choose.letters`."""
     own = tuple(option.letter for option in item.options)
     setting = prompts.texts["choose.letters"]
     if setting == "item":

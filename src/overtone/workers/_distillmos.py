@@ -1,4 +1,4 @@
-"""DistillMOS (Stahl and Gamper 2025): the network of the `distillmos` package, on windows of all sounds together."""
+"""DistillMOS (Stahl and Gamper 2025): the network of the `distillmos` package. All sounds' windows form one batch."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class DistillMos:
 
 
 def windows(x: Floats) -> Floats:
-    """Return windows from the first sample to the last, evenly spaced by at most a second: (windows, samples)."""
+    """Return evenly spaced windows (windows, samples) that cover the sound and start at most a second apart."""
     over = len(x) - _SAMPLES
     if over < 0:
         x, over = np.pad(x, (0, -over)), 0

@@ -49,7 +49,7 @@ class Dnsmos:
         self.facts = {"names": list(NAMES), "weights": digests, "least": 0.25, "most": None}
 
     def __call__(self, sounds: list[Floats]) -> list[dict[str, float]]:
-        """Return the values of each sound, means over its windows. The windows of all sounds are read together."""
+        """Return name → value for each sound: the mean over its windows. The windows of all sounds form one batch."""
         cut = [windows(x) for x in sounds]
         flat = np.concatenate(cut)
         raw, p808 = [], []
@@ -71,7 +71,7 @@ def windows(x: Floats) -> Floats:
     """Return windows of 9.01 s, one starting every second: (windows, samples).
 
     The published code doubles a short sound until it is long enough, and drops a window whose end, computed in floating
-    point, is one sample short. Both are reproduced, so that scores are comparable with those of that code.
+    point, is one sample short. Both are reproduced, so that scores are comparable with those of the published code.
     """
     while len(x) < _SAMPLES:
         x = np.append(x, x)
@@ -81,7 +81,7 @@ def windows(x: Floats) -> Floats:
 
 
 def spectrogram(x: Floats) -> Floats:
-    """Return the input of the P.808 network: (frames, 120), dB below the loudest, scaled to about −1 to 1."""
+    """Return the input of the P.808 network: a mel spectrogram (frames, 120) in dB, scaled to about −1 to 1."""
     power = np.square(_mel.frames(x, 321, 160, 321, "constant")) @ _mel.filters(RATE, 321, 120, RATE / 2).T
     out: Floats = (_mel.decibels(power, 1e-10, float(power.max())) + 40.0) / 40.0
     return out

@@ -26,7 +26,7 @@ PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "numpy")
 
 
 def samples_of(wav: bytes, rate: int) -> Samples:
-    """Return the samples of a mono 16-bit WAV, full scale ±1. Raises Refused if it is not one, or has another rate."""
+    """Return the samples of a mono 16-bit WAV, full scale ±1. Raises Refused for other formats or another rate."""
     try:
         with wave.open(io.BytesIO(wav)) as file:
             shape = file.getnchannels(), file.getsampwidth(), file.getframerate()
@@ -69,7 +69,7 @@ def _device_and_dtype(options: dict[str, Any]) -> tuple[str, torch.dtype]:
 
 
 def _checkpoint(options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the checkpoint and the arguments that every loader takes."""
+    """Return the checkpoint's folder or hub id, and the arguments that are common to all loaders."""
     if not options.get("model"):
         raise ValueError("model=PATH (a checkpoint's folder or hub id) is missing")
     shared = {"trust_remote_code": bool(options["trust_remote_code"]), "local_files_only": not options["hub"]}
@@ -95,7 +95,7 @@ class HfEngine:
         raise NotImplementedError
 
     def answer(self, items: list[protocol.Item]) -> list[protocol.Answer]:
-        """Answer the items as one batch. All of them need speech, or none does."""
+        """Answer the items as one batch. Either all items need speech, or none of them."""
         inputs, notes = self.inputs(items)
         inputs = self.on_device(inputs)
         rows = self.model.generate(**inputs, **self.settings())
@@ -127,7 +127,10 @@ class HfEngine:
         }
 
     def generate(self, items: list[protocol.Item]) -> list[protocol.Answer]:
-        """Answer in groups: text and speech separately, and an item that has a seed or needs it alone."""
+        """Answer the items in batches: one for text, one for speech; an item that must be alone is its own batch.
+
+        An item is alone if it is sampled with a seed, or if `alone` says so.
+        """
         groups: dict[tuple[Any, ...], list[int]] = {}
         for number, item in enumerate(items):
             samples = self.draws or item.speech
@@ -183,7 +186,7 @@ class HfEngine:
     def read(
         self, rows: torch.Tensor, inputs: dict[str, Any], ends: set[int], audio_token: int | None
     ) -> list[protocol.Answer]:
-        """Return the answers in generated rows, with the number of tokens in their prompts."""
+        """Return the answer in each generated row. Its usage includes the number of tokens in the prompt."""
         ids = inputs["input_ids"]
         mask = inputs.get("attention_mask", torch.ones_like(ids))
         answers = []
@@ -195,7 +198,7 @@ class HfEngine:
         return answers
 
     def finish(self, row: torch.Tensor, ends: set[int], prompt_usage: dict[str, Any]) -> protocol.Answer:
-        """Return the answer in one row of generated ids: up to its end token, or cut by the limit."""
+        """Return the answer in one row of generated ids: the ids before the end token, or all if there is no end."""
         ids = [int(n) for n in row]
         stop = next((n for n, token in enumerate(ids) if token in ends), None)
         kept = ids if stop is None else ids[:stop]
@@ -217,7 +220,7 @@ def conversation(
 ) -> tuple[list[dict[str, Any]], list[Samples], list[str]]:
     """Return the messages for a chat template, their sounds in order, and notes about sounds that were cut.
 
-    Adjacent texts of one message become one, with a line each. `longest` is how many seconds of a clip the model hears.
+    Adjacent texts of one message are joined by line breaks. A clip is cut after `longest` seconds, the model's limit.
     """
     messages: list[dict[str, Any]] = []
     sounds: list[Samples] = []

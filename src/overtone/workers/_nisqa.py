@@ -1,7 +1,7 @@
 """NISQA v2 and NISQA-TTS (Mittag et al. 2021) in our own code, with the authors' weights.
 
 A convolutional network reads windows of a mel spectrogram, self-attention or an LSTM connects them, and each dimension
-is pooled to one number. The checkpoint's `args` state which of these parts it has; its tensors keep their names.
+is pooled to one number. The checkpoint's `args` say which of these parts it has; tensors keep the authors' names.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Nisqa:
         return x
 
     def pooled(self, x: torch.Tensor) -> dict[str, float]:
-        """Return the values of one sound from its windows (windows, features)."""
+        """Return name → value for one sound, given the features of its windows: (windows, features)."""
         x = self.lstm(x[None])[0][0] if self.args["td"] == "lstm" else self._attend(x)
         values = [self._last(x, h) if self.args["pool"] == "last_step_bi" else self._pool(x, h) for h in self.heads]
         return dict(zip(self.names, values, strict=True))

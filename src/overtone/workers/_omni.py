@@ -43,7 +43,7 @@ class OmniEngine(_hf.HfEngine):
         raise NotImplementedError
 
     def samples_per_code(self) -> int:
-        """Return the number of samples that one step of the talker becomes."""
+        """Return the number of samples of sound per step of the talker."""
         raise NotImplementedError
 
     def padding(self, sound: _hf.Samples) -> dict[str, Any]:

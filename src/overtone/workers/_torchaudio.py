@@ -1,5 +1,5 @@
-"""A replacement for torchaudio, which some predictors import for reading and resampling files. Neither is used here,
-because they get samples at their own rate, and the real library does not work with every build of torch."""
+"""A replacement for torchaudio. Some predictors import it to read and resample files, which is not needed here, because
+they get samples at the right rate. The real library does not work with every build of torch."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class BertScore:
         return {"matches": [_matched(*states[reply], *states[reference]) for reply, reference in pairs]}, []
 
     def read(self, texts: list[str]) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
-        """Return each text's states of length 1 (T, D) and each token's weight: 0 for a marker, otherwise 1."""
+        """Return text → (states, weights), one per token: states (T, D) of length 1; weight 0 for a marker, else 1."""
         ids = {t: self.tokenizer(t, truncation=True, max_length=self.longest)["input_ids"] for t in texts}
         states: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
         batch: list[str] = []

@@ -56,7 +56,7 @@ def _device() -> str:
 
 
 def _sha256(folder: Path) -> str:
-    """Return the digest of a local folder's weights; "" for a hub id, which is identified by name and version."""
+    """Return the digest of the weights in a local folder; "" for a hub id, because name and version identify it."""
     import hashlib
 
     weights = folder / "model.pt"

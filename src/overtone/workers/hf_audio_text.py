@@ -16,7 +16,7 @@ else:
 
 
 class HfAudioText(_hf.HfEngine):
-    """An auto class with AutoProcessor, whose chat template must support parts of type audio."""
+    """A model of an auto class, with its AutoProcessor. The chat template must support parts of type audio."""
 
     def start(self, path: str, shared: dict[str, Any], weights: dict[str, Any]) -> None:
         self.processor = AutoProcessor.from_pretrained(path, **shared)
@@ -46,7 +46,7 @@ class HfAudioText(_hf.HfEngine):
 
 
 def _auto_class(path: str, shared: dict[str, Any]) -> Any:
-    """Return the auto class of a checkpoint: multimodal language model, or sequence to sequence for a few models."""
+    """Return the auto class for a checkpoint: AutoModelForMultimodalLM or, for a few models, AutoModelForSeq2SeqLM."""
     kind = type(AutoConfig.from_pretrained(path, **shared))
     known = [c for c in (AutoModelForMultimodalLM, AutoModelForSeq2SeqLM) if kind in c._model_mapping]
     return known[0] if known else AutoModelForMultimodalLM

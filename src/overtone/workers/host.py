@@ -1,8 +1,8 @@
 """Overtone's side of a worker process: start it with a clean environment, exchange messages, end it with its children.
 
-The process communicates over a socket pair. Its output goes to a log file, whose last lines are quoted if it dies. Used
-by models (`worker:`) and by helpers of metrics. Of the files in this room, only this one and `protocol` run in
-Overtone's own environment.
+The process communicates over a socket pair. Its output goes to a log file, whose last lines are quoted if it dies.
+Models (`worker:`) and the helpers of metrics use this. Of the modules of this package, only this one and `protocol` run
+in Overtone's own environment.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def worker_environment(environ: Mapping[str, str], *, hub: bool, gpu: str | None
 
 
 def tail(log: Path) -> str:
-    """Return the last lines of a log, as the end of a sentence."""
+    """Return the last lines of a log, worded to end the sentence of an error message."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
@@ -65,7 +65,7 @@ def tail(log: Path) -> str:
 
 
 def missing_module(text: str) -> str:
-    """Return the module that is not installed according to a traceback, or ""."""
+    """Return the name of the missing module if the text has a traceback of its import, otherwise ""."""
     match = re.search(r"ModuleNotFoundError: No module named '([\w.]+)'", text)
     return match[1] if match else ""
 
@@ -83,7 +83,7 @@ class StartFailed(Exception):
 
 @dataclass
 class Job:
-    """A pending request: its JSON, which refers to blobs by numbers from 0, the blobs, and the future of its answer."""
+    """A pending request: its JSON, its blobs (which the JSON refers to by index), and the future of its answer."""
 
     header: dict[str, Any]
     blobs: list[bytes]

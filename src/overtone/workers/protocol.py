@@ -156,11 +156,11 @@ class Engine(Protocol):
         """Answer the items as one batch, in order. If it raises, the batch is retried in smaller groups."""
 
     def recover(self) -> None:
-        """Free memory after the device ran out of it."""
+        """Free memory after the device ran out of memory."""
 
 
 class Batch:
-    """Answers items in groups. Halves the group size if memory runs out, and retries a failing group one by one."""
+    """Answers items in groups. Halves the group size if memory runs out; retries a failing group item by item."""
 
     def __init__(self, engine: Engine, size: int) -> None:
         self.engine = engine
@@ -265,7 +265,7 @@ _T = TypeVar("_T")
 
 @dataclass
 class _Joined:
-    """A program after the greeting: its options, and the messages that arrive while it sends heartbeats."""
+    """The state of a worker program after the greeting: its options, and the messages received so far."""
 
     channel: Channel
     options: dict[str, Any]
@@ -289,7 +289,7 @@ class _Joined:
         self.channel.send({"type": "ready", "facts": facts})
 
     def take(self, kind: str, phase: str) -> tuple[dict[str, Any], list[bytes]] | None:
-        """Return the next message of this kind, or None at the end."""
+        """Return the next message, which must be of this kind; None after a shutdown or an unknown message."""
         self.state["phase"] = "idle"
         message, blobs = self.inbox.get()
         if message["type"] == kind:
@@ -302,7 +302,10 @@ class _Joined:
 
 
 def _join() -> _Joined | int:
-    """Open the socket, read the greeting, start to read and to send heartbeats. Return an exit status if it is over."""
+    """Open the socket, read the greeting, and start the threads that read messages and send heartbeats.
+
+    Return an exit status instead if the socket is closed or the protocol's version differs.
+    """
     end = socket.socket(fileno=int(os.environ.pop(FD_VARIABLE)))
     end.set_inheritable(False)  # processes that this one starts must not keep the socket open
     channel = Channel(end)
@@ -362,7 +365,7 @@ def _beat(channel: Channel, state: dict[str, str], every: float) -> None:
 
 
 def _leave(status: int) -> None:
-    """End the process from any thread: without Overtone, no process reads the result of a generation."""
+    """End the process from any thread, because Overtone, the only reader of its results, has ended or disconnected."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)

@@ -15,7 +15,7 @@ else:
 
 
 class Qwen2Audio(_hf.HfEngine):
-    """Its processor renders the chat template with one audio token per step of the audio encoder's output."""
+    """Qwen2-Audio. Its processor puts one audio token per step of the audio encoder's output into the chat template."""
 
     def start(self, path: str, shared: dict[str, Any], weights: dict[str, Any]) -> None:
         self.processor = AutoProcessor.from_pretrained(path, **shared)

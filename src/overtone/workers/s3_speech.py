@@ -112,7 +112,7 @@ class Voice:
     def speak(
         self, tokens: list[int], prompt: list[int], heard: np.ndarray[Any, Any], played: np.ndarray[Any, Any]
     ) -> np.ndarray[Any, Any]:
-        """Return tokens as sound in the voice of a prompt, given as tokens and as samples at 16 and 22.05 kHz."""
+        """Turn tokens into sound in the voice of a prompt, which is given as tokens and samples at 16 and 22.05 kHz."""
         import torch
 
         def row(values: list[int]) -> torch.Tensor:
@@ -162,7 +162,7 @@ def harmless(path: Path) -> str:
 
 
 def _called(function: Any, given: dict[str, Any]) -> Any:
-    """Call a function with the arguments that it has: their names differ between versions of CosyVoice."""
+    """Call a function with those of the given arguments that it accepts, which depends on CosyVoice's version."""
     parameters = inspect.signature(function).parameters
     return function(**{name: value for name, value in given.items() if name in parameters})
 

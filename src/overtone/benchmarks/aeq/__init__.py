@@ -171,7 +171,7 @@ class Aeq(BenchmarkFolder):
             )  # fmt: skip
 
     def _text(self, fields: Fields, names: tuple[str, ...], where: str) -> str:
-        """Return the first of `names` that holds text. A list or an object there has another meaning and is skipped."""
+        """Return the first text under one of `names`. A list or an object there has another meaning and is skipped."""
         plain = {key: fields[key] for key in names if isinstance(fields.get(key), str | int | float)}
         return text({k: v for k, v in plain.items() if not isinstance(v, bool)}, names, where)
 
@@ -213,8 +213,8 @@ class Aeq(BenchmarkFolder):
 
 
 def _setting(stated: str, tone: str, names: str) -> str:
-    """Return what varies: as the row states, otherwise by the names of its source and files, otherwise tone if the row
-    names one."""
+    """Return "tone" or "context", whichever varies in a row's group: as the row states, else from the names of its
+    source and files, else "tone" if the row has a tone; "" if unknown."""
     for given in (stated, names):
         if _TONE_NAME.search(given):
             return "tone"
@@ -224,13 +224,13 @@ def _setting(stated: str, tone: str, names: str) -> str:
 
 
 def _group(name: str, setting: str, utterance: str) -> str:
-    """Return the group of a row: its name without the number of the variant, otherwise its recording."""
+    """Return the group of a row: the row's name without the variant's number, or the recording if it has no number."""
     stem = re.sub(r"_e?\d+$" if setting == "tone" else r"_\d+$", "", name)
     return stem if stem != name else Path(utterance).stem
 
 
 def _cue(tone: str) -> str:
-    """Return the slug of our cue for a tone, the tone itself if it means no cue ("neutral"), otherwise ""."""
+    """Return the slug of our cue for a tone; a tone without a cue ("neutral") unchanged; "" for an unknown tone."""
     name = tone.strip().lower()
     if name in PLAIN:
         return name

@@ -24,7 +24,7 @@ def judge_items(
     benchmark: str, fields: Fields, name: str, group: str, setting: str, utterance: str,
     find: Callable[[str], str | None], context: str, words: str, where: str,
 ) -> list[Item] | None:  # fmt: skip
-    """Return the questions of a row to a judge, an empty list if it has none, or None if a recording is missing."""
+    """Return the items for a row's questions to a judge: [] if it has no questions, None if a recording is missing."""
 
     def item(kind: str, turns: tuple[Turn, ...], question: str, options: tuple[Option, ...], gold: str) -> Item:
         return Item(

@@ -28,7 +28,7 @@ CONFLICTING = ({"category": ("context",)}, {"category": ("tone",), "cue": ("?*",
 
 
 def _at_ends(low: int, high: int) -> tuple[str, ...]:
-    """Return the verdicts that are the lowest or highest of the scale."""
+    """Return the verdicts whose value is the lowest or the highest of the scale."""
     return tuple(verdict for verdict, value in VERDICTS.items() if value in (low, high))
 
 
@@ -37,7 +37,7 @@ def _unit(score: str) -> Literal["group", "reply"]:
 
 
 def _scaled(scaling: str) -> Iterator[Column]:
-    """Yield every score on [0, 1], scaled by min–max or as a share of the highest value."""
+    """Yield the columns of scores on [0, 1]: scaled by min–max, or divided by the highest value."""
     help = "Share of replies that rely on both the situation and the voice"
     yield Column("integration", "Integration", "reliance", REPLIES, kind="number", help=help)
     for score, (label, low, high) in SCALES.items():

@@ -203,7 +203,7 @@ SUITE = Suite(
 
 
 class AirBench(BenchmarkFolder):
-    """A folder that holds Foundation/ or Chat/ or both, or is one of them."""
+    """A folder that holds Foundation/ or Chat/ or both, or is itself Foundation/ or Chat/."""
 
     name = "air-bench"
     prompts = PROMPTS
@@ -247,7 +247,7 @@ class AirBench(BenchmarkFolder):
             )
 
     def _clip(self, named: str, folder: str, where: str) -> str | None:
-        """Return the recording's path. Some are FLAC files although their names end in .wav."""
+        """Return the recording's path, or None. Some recordings are FLAC files, although the list calls them .wav."""
         if named.endswith(".wav") and not named.startswith("/") and ".." not in folder + named:
             flac = f"{folder}{named[:-4]}.flac"
             if not (self.root / folder / named).is_file() and (self.root / flac).is_file():

@@ -1,7 +1,7 @@
 """AIR-Bench's rule for reading a letter: a reply's first character, otherwise its last but one.
 
 AIR-Bench skips replies that have a letter in neither place, so they are unscored here, with the reason. The rule is
-reproduced with its quirks; `accuracy` reads the same replies.
+reproduced with its quirks; the metric `accuracy` reads the same replies by our own rules.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ NOT_COMPARABLE = (
 
 
 def marks(*keys: str, by: str = "") -> Means:
-    """Return the mean of equally weighted dimensions, with 1 to 5 scaled to 0 to 100. Unjudged replies do not count."""
+    """Return a mean of equally weighted dimensions, scaled from 1–5 to 0–100. Unjudged replies do not count."""
     return Means(by, scores=keys, offset=-1, times=25)
 
 
@@ -218,7 +218,7 @@ class EchatEval(BenchmarkFolder):
             self._items.append(self._item(name, category, labels, clip, words, fields, extra, path, where))
 
     def _category(self, fields: Fields, extra: Fields, path: Path, labels: list[Label], where: str) -> str:
-        """Return the category that the record, its file or its folder names, otherwise the one of its labels."""
+        """Return the category that the record, its file or its folder names; otherwise the category of its labels."""
         stated = text(fields, ("category", "task_type", "type"), where) or text(extra, ("category",), where)
         file = "" if path.suffix == ".extra" else path.stem
         folder = "" if path.parent == self.root else path.parent.name
@@ -277,12 +277,12 @@ def _extra(given: object, where: str) -> Fields:
 
 
 def _below(named: str) -> str:
-    """Return the path of a sound; of an absolute path on the authors' machine only the file name is of use."""
+    """Return the path of a sound. An absolute path is from the authors' machine and is reduced to the file name."""
     return PurePosixPath(named).name if named.startswith("/") else named
 
 
 def _reply(text: str) -> tuple[str, str]:
-    """Return the reply without the thinking before it, and the emotion in the tag it begins with, or ""."""
+    """Return the reply without its thinking and its emotion tag, and the emotion in the tag ("" without a tag)."""
     reply = text.rpartition(_THOUGHT)[2].strip()
     tag = _TAG.match(reply)
     return (reply[tag.end() :].strip(), tag[1]) if tag else (reply, "")

@@ -1,4 +1,4 @@
-"""EChat's labels: their spellings, their names in our words, and the cues they correspond to."""
+"""EChat's labels: the spellings of each label, our name for it, and the cue that it corresponds to."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Label(Struct, frozen=True):
 
 
 def label(kind: str, text: str) -> Label | None:
-    """Return the label of a record, or None if the text is not a label. An unknown word becomes a label unchanged."""
+    """Return the label for a record's text, or None if the text means no label. An unknown word is kept as it is."""
     plain = bare(text)
     if plain in _NO_LABEL:
         return None
@@ -92,7 +92,7 @@ def label(kind: str, text: str) -> Label | None:
 
 
 def wanted(text: str) -> str:
-    """Return the emotion that a reply's voice should have, in words, or "" if the text is not a label."""
+    """Return an English name for the emotion that a reply's voice should have; "" if the text means no label."""
     plain = bare(text)
     return "" if plain in _NO_LABEL else REPLY_EMOTIONS.get(plain) or _LABELS["emotion"].get(plain, plain)
 

@@ -33,7 +33,7 @@ ASKED = (
 
 
 def _topics(task: str = "", difficulty: str = "") -> dict[str, tuple[str | int, ...]]:
-    """Return a filter on topics, which are TASK/DIFFICULTY."""
+    """Return a filter for items of a task and a difficulty ("": any). An item's topic is TASK/DIFFICULTY."""
     tasks, grades = ((task,) if task else TASKS), ((difficulty,) if difficulty else (*DIFFICULTIES, ""))
     return {"topic": tuple(f"{t}/{d}" for t in tasks for d in grades)}
 
@@ -189,7 +189,7 @@ def identity(fields: Fields, where: str) -> str:
 
 
 def files_of(root: Path) -> list[Path]:
-    """Return the question files of the first folder that has any. Raises DataError if none has."""
+    """Return the question files in the first folder that has any. Raises DataError if no folder has one."""
     for folder in FOLDERS:
         files = [inside(root, folder + name) for name in FILES if (root / folder / name).is_file()]
         if files:
@@ -206,7 +206,7 @@ def _kinds(category: Any, where: str) -> list[str]:
 
 
 def predictions(root: Path, replies: Iterable[tuple[Item, str]]) -> list[Fields]:
-    """Return the input of MMAU's evaluation: its own objects, each with the model's reply under both keys in use."""
+    """Return the input for MMAU's evaluation: its question objects, with the model's reply under both usual keys."""
     texts = {item.id: reply for item, reply in replies}
     rows = [row for path in files_of(root) for row in read_objects(path)]
     replied = [(fields, texts.get(identity(fields, where))) for where, fields in rows]

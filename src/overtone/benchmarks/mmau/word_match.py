@@ -25,7 +25,7 @@ def tokens(text: str) -> set[str]:
 
 
 def judged(answer: str, prediction: str, choices: Iterable[str]) -> tuple[bool, set[str], set[str]]:
-    """Return whether the prediction matches, the words of the answer that it lacks, and its words of wrong choices."""
+    """Return whether the prediction matches, the answer's words that it lacks, and the wrong choices' words it has."""
     words_said, right = tokens(prediction), tokens(answer)
     wrong: set[str] = set()
     for choice in choices:

@@ -138,7 +138,7 @@ class UroBench(BenchmarkFolder):
 
 
 def _texts(given: object, where: str) -> tuple[str, ...]:
-    """Return the references, given as one or as a list; numbers become text."""
+    """Return the references of a row, which gives one or a list of them; numbers become text."""
     rows = given if isinstance(given, list) else [given]
     if any(isinstance(one, bool) or not isinstance(one, str | int | float | None) for one in rows):
         raise DataError(f"{where}: 'target_text' holds {kind_of(given)}, but text or a list of texts is expected")

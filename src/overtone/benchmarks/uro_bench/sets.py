@@ -1,4 +1,4 @@
-"""URO-Bench's forty sets: track, language, ability and how each is scored; its tables, and published results."""
+"""URO-Bench's forty sets, each with its track, language, ability and way of scoring; tables; and published results."""
 
 from __future__ import annotations
 

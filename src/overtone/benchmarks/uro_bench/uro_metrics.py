@@ -1,7 +1,7 @@
 """URO-Bench's two scores that need no judge: how exactly a reply repeats, and whether its voice has the wanted emotion.
 
 Both use the transcript of the reply, or its text if it has no audio. `uro_repeat` is 1 − WER if the WER is at most ½,
-otherwise 0; its mean is the set's ok_rate × (1 − WER of those). `uro_emotion` is the probability of the wanted emotion
+otherwise 0; its mean is ok_rate × (1 − WER of these replies). `uro_emotion` is the probability of the wanted emotion
 in the reply's voice × (1 − WER), with the WER at most 1. A reply without audio scores 0; a reply whose wanted emotion
 is unknown to the predictor is unscored. URO-Bench swaps reply and reference: its WER is divided by the words of the
 reply, and so are these two scores. `uro_wer` is ours and divides by the words of the reference. Chinese is compared
@@ -96,14 +96,14 @@ class Uro:
 
 
 def _wanted(item: Item) -> str:
-    """Return the wanted emotion as predictors call it."""
+    """Return the wanted emotion by the name that predictors use."""
     word = item.gold.strip().lower()
     return NOUNS.get(word, word)
 
 
 def rates(reply: str, reference: str, language: str) -> tuple[float, float]:
-    """Return two word error rates: URO-Bench's, divided by the words of the reply, and the usual one, divided by the
-    words of the reference. A rate is 1 if it would be divided by 0."""
+    """Return two word error rates: errors ÷ words of the reply (URO-Bench's), and errors ÷ words of the reference (the
+    usual one). A rate is 1 if the divisor is 0."""
     said, wanted = (units(text, language) for text in (reply, reference))
     return align(said, wanted).rate if said else 1.0, align(wanted, said).rate if wanted else 1.0
 

@@ -4,9 +4,9 @@ Both forms of its JSON are read: audio files (topic → dialogue → lines with 
 dialogue), and generation files (history, current turn in three styles, three replies) with the recordings next to them.
 An audio file lists the recorded lines; a generation file adds labels that the audio file lacks (`line_labels.py`).
 
-The model plays one side of the dialogue. Earlier lines of that side come from the release and are in the history as the
-model's own; only the last is asked for. In three sets (volume, speed, fidelity) the judged line is A's request after
-B's odd-sounding turn, so the model plays A; in the others it plays B.
+The model plays one side of the dialogue. Earlier lines of this side come from the release and are in the history as the
+model's own; the model is asked only for the last line. In three sets (volume, speed, fidelity) the judged line is A's
+request after B's odd-sounding turn, so the model plays A; in the others it plays B.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ class VoxDialogue(BenchmarkFolder):
                 self._add(path, topic, places[0], lines, at)
 
     def _joined(self, path: Path, topic: str, names: Sequence[str], lines: Sequence[Line]) -> bool:
-        """Return whether an audio file has this dialogue, after adding this file's label if the audio file has none."""
+        """Return whether an audio file has this dialogue. If it does but has no label, add the label of `lines`."""
         known = [one for one in (self._identity(path, topic, name) for name in names) if one in self._dialogues]
         for identity in known:
             recorded, item = self._dialogues[identity]
@@ -316,7 +316,7 @@ def _parsed(line: str, where: str) -> Line:
 
 
 def _labelled(item: Item, label: Label | None) -> dict[str, Any]:
-    """Return the fields of an item that state what is heard in its last turn."""
+    """Return field → new value for the fields of an item that a label of its last turn determines."""
     if label is None:
         return {"status": UNKNOWN}
     *before, last = item.turns
@@ -327,7 +327,7 @@ def _labelled(item: Item, label: Label | None) -> dict[str, Any]:
 def _same(recorded: Sequence[Line], written: Sequence[Line]) -> bool:
     """Return whether two files describe the same dialogue.
 
-    In the repository's audio file the current turn repeats the words of the turn before it, so that line may differ.
+    In the repository's audio file, the current turn repeats the words of the turn before it. This line may differ.
     """
     if len(recorded) != len(written):
         return False

@@ -53,7 +53,7 @@ class Line(Struct, frozen=True):
 
 
 class Label(Struct, frozen=True):
-    """The sound of a line in words, and its cue if we have one for it. Both are empty if the line sounds normal."""
+    """How a line sounds, in words, and our cue for it if there is one. Both are empty if the line sounds normal."""
 
     text: str
     cue: str = ""
@@ -92,7 +92,7 @@ def _label(attribute: str, value: str) -> Label:
 
 
 def _sounds(content: str) -> Label:
-    """Return the first three marked sounds of a line, each with its position: the judge is asked about both."""
+    """Return a label with a line's first three marked sounds and their positions; the judge is asked about both."""
     sounds = []
     for mark in itertools.islice(_SOUND.finditer(content), 3):
         before, after = _plain(content[: mark.start()]), _plain(content[mark.end() :])
@@ -110,7 +110,7 @@ def _sounds(content: str) -> Label:
 
 
 def _plain(content: str) -> str:
-    """Return a text without its marks of sounds."""
+    """Return a text without its marks for sounds."""
     return re.sub(r" (?=[.,!?;:])", "", " ".join(_SOUND.sub(" ", content).split()))
 
 

@@ -1,6 +1,6 @@
 """People's labels of replies: files of several layouts, read into one form and checked line by line.
 
-The content shows the layout: Overtone's table (CSV, JSON Lines, a JSON list), iEval's chats or PandaLM's pairs.
+The content decides the layout: Overtone's table (CSV, JSON Lines, a JSON list), iEval's chats or PandaLM's pairs.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ class Rating(Struct, frozen=True):
 
 
 class Row(Struct, frozen=True):
-    """One row of a file, by column. `where` is its line, for messages."""
+    """One row of a file: column → cell. `where` is the row's line number, for error messages."""
 
     where: str  # "line 7"
     cells: dict[str, object]
 
 
 class Labels(Struct, frozen=True):
-    """A label file in memory. `rubric` is the rubric for its layout, if there is one."""
+    """The contents of a label file. `rubric` is the rubric made for the file's layout, if there is one."""
 
     path: Path
     layout: str
@@ -88,8 +88,8 @@ class Labels(Struct, frozen=True):
 def read(path: Path, dimensions: Collection[str] = (), *, repeated: bool = False) -> Labels:
     """Read a label file. Raises DataError with the line of a mistake.
 
-    `dimensions` names columns with ratings that are words. With `repeated`, a rater may rate a unit several times, such
-    as a judge that was asked again.
+    `dimensions` names the columns whose ratings are words. With `repeated`, a rater may rate a unit several times, as a
+    judge does that is asked repeatedly.
     """
     from overtone.judge_trust.labels import _ieval, _pandalm, _table
 

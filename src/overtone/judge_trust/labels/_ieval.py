@@ -74,6 +74,6 @@ def _add_chat(
 
 
 def _with_speakers(log: str) -> str:
-    """Return the chat with the names of the speakers. The person begins, then they take turns."""
+    """Return the chat with the speaker's name before each line. The person begins, then bot and person alternate."""
     lines = [line.removeprefix("-").strip() for line in log.split("\n") if line.strip()]
     return "\n".join(f"{'Bot' if number % 2 else 'Person'}: {line}" for number, line in enumerate(lines))

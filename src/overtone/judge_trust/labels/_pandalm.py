@@ -1,6 +1,6 @@
-"""PandaLM's pairs: two answers to one instruction with three people's choices, and model judges' verdicts on them.
+"""PandaLM's pairs: two answers to one instruction, with the choices of three people or the verdicts of a model judge.
 
-1 means that the first is better, 2 the second, 0 or "Tie" neither. Any other verdict is unread.
+1 means that the first answer is better, 2 the second, 0 or "Tie" neither. Any other verdict is unread.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ def labels(path: Path, rows: list[Row], dimensions: Collection[str], repeated: b
 
 
 def _rating_columns(columns: list[str], rows: list[Row], dimensions: Collection[str]) -> list[str]:
-    """Return a wide file's columns with ratings: those in `dimensions`, and those of numbers or of WORDS."""
+    """Return the columns of a wide file that hold ratings: those in `dimensions`, and any of only numbers or WORDS."""
     rated = []
     for name in columns:
         if name in dimensions and name not in ("id", "rater"):

@@ -1,1 +1,1 @@
-"""How a reply to a multiple-choice question is read as one of its options."""
+"""Read a reply to a multiple-choice question as one of the question's options."""

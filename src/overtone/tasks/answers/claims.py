@@ -1,4 +1,4 @@
-"""Find the places where a reply commits to a letter, each with the rule that found it and how firm it is."""
+"""Find the places where a reply commits to a letter. Each claim has the rule that found it, and how firm it is."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RAMBLING = 40  # words; in a longer reply a letter that is only mentioned counts
 
 
 class Claim(Struct, frozen=True):
-    """One place where the reply commits itself. Several letters in one claim mean that it did not choose."""
+    """One place where the reply commits itself. A claim with several letters means that the reply did not choose."""
 
     letters: tuple[str, ...]
     start: int
@@ -25,7 +25,7 @@ class Claim(Struct, frozen=True):
 
 
 def headed(r: Reader) -> Iterator[Claim]:
-    """Yield the letters and options after a phrase like "the answer is"."""
+    """Yield a claim for each letter, list of letters or option's text after a phrase like "the answer is"."""
     for tier, pattern, rule in ((3, say.FINAL, "final"), (2, say.ANSWER, "answer"), (1, say.LEAN, "lean")):
         for head in few(pattern.finditer(r.text)):
             lead = LEAD.match(r.text, head.end())
@@ -46,7 +46,7 @@ def headed(r: Reader) -> Iterator[Claim]:
 
 
 def tailed(r: Reader) -> Iterator[Claim]:
-    """Yield the letters before a phrase like "is correct"."""
+    """Yield a claim for each letter before a phrase like "is correct"."""
     for m in few(re.finditer(r"(?<![a-zà-ÿ0-9_'])[(\[\"']?[a-z](?![a-zà-ÿ0-9_'])", r.text)):
         read = r.letter_at(m.start())
         if read is None:
@@ -64,7 +64,7 @@ def tailed(r: Reader) -> Iterator[Claim]:
 
 
 def lines(r: Reader, after_menu: bool) -> Iterator[Claim]:
-    """Yield a letter alone on its line, at the end, or at the start of the reply: `B`, `(B).`, `B. The speaker …`."""
+    """Yield a claim for a letter alone on a line, or at the reply's end or start: `B`, `(B).`, `B. The speaker …`."""
     opened: list[tuple[tuple[str, ...], int, int, str]] = []
     for m in few(re.finditer(r"^.*\S.*$", r.text, re.M)):
         line = m[0].strip()
@@ -141,7 +141,7 @@ _BEST = re.compile(
 
 
 def ticked(r: Reader) -> Iterator[Claim]:
-    """Yield the one option marked with yes, where each option is on a separate line with yes or no after it."""
+    """Yield a claim for the only option with a yes, in a list of options with yes or no after each."""
     lines = list(_TICKED.finditer(r.text))
     yes = [m for m in lines if m[2] or m[3]]
     if not yes:
@@ -152,7 +152,7 @@ def ticked(r: Reader) -> Iterator[Claim]:
 
 
 def mentioned(r: Reader, after_menu: bool) -> Iterator[Claim]:
-    """Yield letters that are mentioned and not taken back, unless they name something else (`vitamin C`)."""
+    """Yield a claim for each letter that is mentioned, not taken back, and not part of another name (`vitamin C`)."""
     end, many = 0, len(r.text.split()) > RAMBLING
     listed = after_menu or len(re.findall(r"^\W*[a-h][.):]\s", r.text, re.M)) > 1
     for m in few(re.finditer(r"(?<![\wà-ÿ'#-])[(\[\"']?[a-z](?![\wà-ÿ']|-\w)", r.text)):

@@ -1,7 +1,7 @@
 """Read the choice that a reply makes: a strict reader of the required format, and a lenient reader of any reply.
 
-Neither guesses. A reply that endorses two letters, a letter that is not on the menu, or no letter gets no letter and a
-status with the reason.
+Neither reader guesses. If a reply endorses two letters, a letter that is not on the menu, or no letter, the result has
+no letter, and a status that gives the reason.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ LENIENT = "lenient-3"
 
 
 class Extracted(Struct, frozen=True):
-    """The result: the letter of an option if `parsed`, otherwise None; `rule` names the rule that decided."""
+    """The choice read from a reply. `letter` is None unless the status is `parsed`; `rule` is the rule that decided."""
 
     letter: str | None
     status: Status
@@ -46,10 +46,10 @@ class Extracted(Struct, frozen=True):
 
 
 def _with_mentions(r: Reader, claims: list[Claim], after_menu: bool) -> list[Claim]:
-    """Return the claims, or the letters that are only mentioned if there is no claim.
+    """Return the claims; if there are no claims, the letters that the reply only mentions.
 
-    A letter mentioned after the last claim counts too if the reply turns (`B, however … C`). In a long reply only the
-    last sentence is searched for mentions.
+    A letter mentioned after the last claim is added if the reply changes its mind (`B, however … C`). In a long reply,
+    only the last sentence is searched for mentions.
     """
     named = list(mentioned(r, after_menu))
     if len(r.text.split()) > RAMBLING:
@@ -125,7 +125,7 @@ def _contradicts(r: Reader, claim: Claim) -> bool:
 
 
 def _another(r: Reader, letter: str, at: int) -> bool:
-    """Return whether the words after a letter are nearly those of another option: `A: Another person talking`."""
+    """Return whether the words after a letter are almost the text of another option: `A: Another person talking`."""
     words = words_of(re.split(r"[.;\n]", r.text[at : at + 200], maxsplit=1)[0]).strip()
     if letter not in r.options or not len(words) > 5 or len(words.split()) > 12:
         return False
@@ -155,7 +155,7 @@ _PLAIN = re.compile(r"(the answer is(?:: ?| ))?(?:\[([a-h])\]|\(([a-h])\)|([a-h]
 
 
 def lenient(text: str, options: Sequence[Option], *, heard: bool = False) -> Extracted:
-    """Return the choice that a careful reader would see in a reply in any wording, or the reason why they see none.
+    """Return the choice that a careful person would see in a reply of any wording, or the reason why it has no choice.
 
     With `heard` the text is a transcript of speech, in which a letter may be written as it sounds (`See.` for C).
     """
@@ -200,8 +200,8 @@ def _option_words(text: str) -> str:
 def _quoted_option(cleaned: str, options: Sequence[Option]) -> tuple[str, str]:
     """Return the option that a reply repeats verbatim with few other words, and the reply with _QUOTE in its place.
 
-    Returns two empty texts if there is no such option. Options can be whole replies ("I can't wait!"), whose words
-    would otherwise be weighed as the model's own.
+    Returns two empty strings if there is no such option. An option can be a whole reply ("I can't wait!"); its words
+    would otherwise be weighed as the model's own words.
     """
     texts = {o.letter: _option_words(o.text) for o in options}
     quoted = [letter for letter, words in texts.items() if len(words.split()) >= _QUOTED_WORDS and words in cleaned]
@@ -261,7 +261,7 @@ _LONE = re.compile(r"[(\[{<\"'\s]*(?P<letter>[a-z])[)\]}>\"'\s]*[.:,!)]?[\"'\s]*
 
 
 def strict(text: str, options: Sequence[Option], *, heard: bool = False) -> Extracted:
-    """Return the letter in the required format (`The answer is: [B]`) or alone; nothing else is an answer.
+    """Return the letter of a reply in the required format (`The answer is: [B]`), or of a reply that is only a letter.
 
     Such a letter counts only if the lenient reading of the whole reply agrees, so that a later "Sorry, I meant C" is
     not missed. A reply that is parsed strictly is therefore always parsed leniently, with the same letter.

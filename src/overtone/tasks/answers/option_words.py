@@ -1,7 +1,7 @@
 """Find the places where a reply names an option by the option's words, inflected or not.
 
-An option's *key* is the roots of the words that distinguish it from the other options. A mention is a short part of one
-sentence that has the whole key; a partial mention has a large part of it that no other option shares.
+An option's *key* consists of the roots of the words that distinguish it from the other options. A mention is a short
+part of one sentence that has the whole key. A partial mention has a large part of the key that no other option shares.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Mention(Struct, frozen=True):
 
 
 class Key(Struct, frozen=True):
-    """The words that distinguish one option: their roots, in order, and the option's words unchanged."""
+    """The key of one option: the roots of its distinguishing words, in order, and all its words unchanged."""
 
     roots: tuple[str, ...]
     words: tuple[str, ...]
@@ -71,7 +71,7 @@ class Key(Struct, frozen=True):
 
 @lru_cache(maxsize=16384)
 def root(word: str) -> str:
-    """Return a crude root, equal for the inflected and the common derived forms of one English word."""
+    """Return a rough root, which is the same for the inflected and the common derived forms of an English word."""
     word = word.removesuffix("'s")
     if word in _NUMBERS or word in _IRREGULAR:
         return _NUMBERS.get(word) or _IRREGULAR[word]
@@ -114,7 +114,7 @@ def _is_letter(word: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def keys_of(options: tuple[tuple[str, str], ...]) -> Mapping[str, Key]:
-    """Return letter → key for the options with words. Options with equal keys, and options of letters, have no key."""
+    """Return letter → key. Options without words, of single letters only, or with equal keys are left out."""
     lettered = any(_is_letter(w) and w != "a" for _, t in options for w in TOKEN.findall(t))
     split = {k: _words(t, lettered) for k, t in options if t.strip()}
     shared = set.intersection(*({root(w) for w in words} for words in split.values())) if len(split) > 1 else set()

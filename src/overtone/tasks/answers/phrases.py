@@ -1,6 +1,6 @@
-"""The phrases with which a reply commits to a choice, refuses, or takes a choice back; the grammar behind `extract`.
+"""The phrases with which a reply commits to a choice, refuses, or takes a choice back, as patterns for `extract`.
 
-They are in a separate file so that a new phrase is one line here. All text is already in lower case and NFKC.
+They have a separate file, so that a new phrase is one more line in it. The texts are already in lower case and NFKC.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ _W = r"(?<![\wà-ÿ'])"  # a word starts here
 
 
 def _compile(*parts: str) -> re.Pattern[str]:
-    """Return one pattern for all parts, in order. Adjacent parts that start with a word share its test, for speed."""
+    """Compile the parts to one pattern of alternatives. Adjacent parts that begin with `_W` share it, for speed."""
     runs = [(at_word, [p.removeprefix(_W) for p in run]) for at_word, run in groupby(parts, lambda p: p.startswith(_W))]
     return re.compile("|".join((_W if w else "") + "(?:" + "|".join(f"(?:{p})" for p in run) + ")" for w, run in runs))
 

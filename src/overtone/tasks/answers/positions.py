@@ -79,7 +79,7 @@ def _without_tokens(text: str) -> str:
 
 
 def unfinished_thought(text: str) -> bool:
-    """Return whether the reply ends inside its thinking; then only a claim called the answer counts."""
+    """Return whether the reply ends inside its thinking. If so, only claims like "the answer is B" count."""
     tags = list(_THINK.finditer(text.lower()))
     return bool(tags) and not tags[-1][1]
 
@@ -89,9 +89,9 @@ _MENU_LINE = re.compile(r"\s*[(\[]?([a-h])[)\].:]\s*(\S[^\n]*)(?:\n|$)")
 
 
 def own_question(text: str, options: Sequence[Option]) -> tuple[str, str]:
-    """Return the text before a further question, and what follows it: "next" (a question), "foreign" (a menu) or "".
+    """Return the text up to an invented question, and its kind: "next" without a menu, "foreign" with one, "" for none.
 
-    Small models continue with invented questions and menus. An answer to those is not an answer to ours.
+    Small models continue with invented questions and menus. An answer to such a question is not an answer to ours.
     """
     for m in _QUESTION_LINE.finditer(text):
         stop = text.find("\n", m.end())
@@ -135,8 +135,8 @@ _HEARD_ALONE = re.compile(
 
 
 def with_letters(text: str, options: Sequence[Option], *, heard: bool = False) -> str:
-    """Replace other names of options by letters: their position (`the last option`), or the sound of a letter as a
-    recogniser writes it (`option see`). With `heard`, the sound of a letter may also be on its own (`Bee.`)."""
+    """Replace other names of options by their letters: a position (`the last option`), or a letter spelled as it sounds
+    by a recogniser (`option see`). With `heard`, such a spelling may also stand alone (`Bee.`)."""
     own = frozenset(word for o in options for word in words_of(o.text).split())
     text = _HEARD_LETTER.sub(lambda m: m[0] if m[2] in own else m[1] + _HEARD[m[2]], text)
     if heard:
@@ -162,7 +162,7 @@ def with_letters(text: str, options: Sequence[Option], *, heard: bool = False) -
 
 
 def without_speech(text: str, options: Sequence[Option]) -> str:
-    """Remove quotations of the speaker, except those of an option's text."""
+    """Remove quotations of the speaker. Quotations of an option's text stay."""
     own = [t for t in (words_of(o.text) for o in options) if len(t.split()) > 2]
 
     def unquoted(m: re.Match[str]) -> str:
@@ -173,7 +173,7 @@ def without_speech(text: str, options: Sequence[Option]) -> str:
 
 
 def quoted_in_part(words: str, texts: Sequence[str]) -> str | None:
-    """Return the only text that has a quotation in it: `the one that begins "I can hear how upset you are"`."""
+    """Return the only text that contains the quoted words: `the one that begins "I can hear how upset you are"`."""
     hits = [t for t in texts if words in t] if len(words.split()) > 2 else []
     return hits[0] if len(hits) == 1 and len(set(texts)) == len(texts) else None
 
@@ -228,7 +228,7 @@ def fold(text: str) -> str:
 
 @lru_cache(maxsize=8192)
 def words_of(text: str) -> str:
-    """Return a text as bare words with one space around each, the form in which option texts are compared."""
+    """Return the bare words of a text with one space around each. Option texts are compared in this form."""
     text = fold(unicodedata.normalize("NFKC", text).lower().translate(_MARKS))
     text = re.sub(r"[^\w\s']|_", " ", text)
     return " " + " ".join(w.strip("'") for w in text.split() if w not in ("a", "an", "the")) + " "
@@ -249,7 +249,7 @@ def is_cjk(text: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _menu(options: tuple[Option, ...]) -> tuple[dict[str, str], tuple[tuple[str, str], ...], frozenset[str]]:
-    """Return letter → words, the pairs of letter and unchanged text, and everything that may be a letter."""
+    """Return letter → bare words of the option, (letter, text) pairs, and all characters that may be a letter."""
     words = {o.letter.lower(): words_of(o.text) for o in options}
     if any(re.search(r"(?<![\w'])[b-h](?![\w'])", o.text.lower()) and len(o.text) > 1 for o in options):
         words = {o.letter.lower(): f" {' '.join(o.text.lower().split())} " for o in options}  # "A minor": no article
@@ -280,8 +280,8 @@ _FIRST, _LAST = 40, 120
 
 
 def few(places: Iterable[_T]) -> list[_T]:
-    """Return the first and the last of very many places: the answer to a reply that repeats itself a thousand times is
-    the same, and takes no longer than for a hundred times."""
+    """Return the places; if there are very many, only the first and the last of them. This limits the time for a reply
+    that repeats itself a thousand times, and does not change the answer."""
     listed = list(places)
     return listed if len(listed) <= _FIRST + _LAST else listed[:_FIRST] + listed[-_LAST:]
 
@@ -307,7 +307,7 @@ class Sentences:
 
 
 class Reader:
-    """A cleaned reply with its options: reads letters and option texts at a place, and the words around it."""
+    """A cleaned reply with its options. The methods read a letter, an option's text or the words around a place."""
 
     def __init__(self, text: str, options: Sequence[Option]) -> None:
         self.text = text
@@ -343,7 +343,7 @@ class Reader:
         return tuple(dict.fromkeys(letters)), end
 
     def option_at(self, at: int) -> str | None:
-        """Return the option whose whole text starts here (the longest, if one begins with another)."""
+        """Return the option whose whole text starts here. If several do, return the longest."""
         rest = words_of(self.text[at : at + 400])
         hits = [
             k
@@ -364,7 +364,7 @@ class Reader:
         return self.text[low:start], self.text[end:high]
 
     def disowned(self, start: int, end: int) -> bool:
-        """Return whether the words around take the claim back: a negation, condition, question or another's opinion."""
+        """Return whether the words around a claim take it back: a negation, condition, question, another's opinion."""
         before, after = self.sentence(start, end)
         edges = [m.end() for m in say.CLAUSE_EDGE.finditer(before)]
         low = len(before) if say.CLAUSE_EDGE.match(self.text, start) else edges[-1] if edges else 0
@@ -377,7 +377,7 @@ class Reader:
 
 
 def is_void(before: str, after: str, claim: str = "") -> bool:
-    """Return whether the text between `before` and `after` is a condition, a concession or a first impression."""
+    """Return whether a claim between `before` and `after` is only a condition, a concession or a first impression."""
     turns = [m.end() for m in say.TURN.finditer(before)]
     own = say.CONCEDED.sub("", before[turns[-1] if turns else 0 :])
     if (

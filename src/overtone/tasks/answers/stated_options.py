@@ -41,7 +41,7 @@ DENIED, VOID, WEAK, ABOUT, PLAIN, ALONE = range(-1, 5)
 
 
 class _Text:
-    """A reply with its sentences and clauses, to look at the words around a mention."""
+    """A reply split into sentences and clauses, for looking at the words around a mention."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -52,7 +52,7 @@ class _Text:
         self._edge_starts, self._edge_ends = [e[0] for e in edges], [e[1] for e in edges]
 
     def rest_is_talk(self, words: str) -> bool:
-        """Return whether the text without these words is talk with the speaker."""
+        """Return whether the text, apart from `words`, is addressed to the speaker of the clip."""
         if words not in self._rest_is_talk:
             self._rest_is_talk[words] = _to_the_speaker(_finder(words).sub("_", self.text))
         return self._rest_is_talk[words]
@@ -122,7 +122,7 @@ def _denied(text: _Text, m: Mention, previous: Mention | None, was_denied: bool)
 
 
 def _weight(text: _Text, m: Mention, r: Reader) -> int:
-    """Return how clearly the words around a mention assert it as the answer, VOID if they do not."""
+    """Return the weight of a mention: from WEAK to ALONE by how clearly it is asserted as the answer, or VOID."""
     whole = text.text
     low, high = text.sentences.around(m.start, m.end)
     clause_low, clause_high = text.clause(m)
@@ -180,12 +180,15 @@ def _leftover(text: str) -> list[str]:
 
 
 def _to_the_speaker(text: str) -> bool:
-    """Return whether this is talk with the speaker and not an answer to the question."""
+    """Return whether a text is addressed to the speaker of the clip, and so is not an answer to the question."""
     return bool(say.TALK.search(say.NOT_TALK.sub(" ", text))) and not say.ABOUT.search(text)
 
 
 def _yes_or_no(r: Reader, text: str) -> tuple[str | None, str] | None:
-    """Return (letter, rule) if every option is a yes or a no; None for other options or a reply that says neither."""
+    """Return (letter, rule) for options of yes and no; (None, rule) if the reply is undecided.
+
+    Returns None for other options, and for a reply that says neither yes nor no.
+    """
     polar = {k: t.split()[0] for k, t in r.options.items() if t.strip() and t.split()[0] in ("yes", "no")}
     if set(polar.values()) != {"yes", "no"} or len(polar) != len(r.options):
         return None
@@ -229,7 +232,7 @@ def _yes_or_no(r: Reader, text: str) -> tuple[str | None, str] | None:
 
 
 def names_another(r: Reader, letter: str, at: int) -> bool:
-    """Return whether the words here, up to the end of the sentence or bracket, only name another option."""
+    """Return whether the words from `at` to the end of the sentence or bracket name options, but never `letter`."""
     part = re.split(r"[.;\n)\]]", r.text[at : at + 200], maxsplit=1)[0]
     text = _Text(fold(part))
     weighed = _weighed(r, text)
@@ -242,7 +245,7 @@ def _runs(words: str) -> set[tuple[str, ...]]:
 
 
 def _borrows(text: str, letter: str, stated: list[Mention], options: dict[str, str]) -> bool:
-    """Return whether the reply, apart from the option it states, has three words in a row of another option."""
+    """Return whether the reply, apart from the option that it states, has three successive words of another option."""
     parts, last = [], 0
     for m in stated:
         parts.append(text[last : m.start])
@@ -252,7 +255,7 @@ def _borrows(text: str, letter: str, stated: list[Mention], options: dict[str, s
 
 
 def _in_part(body: str, options: dict[str, str]) -> str | None:
-    """Return the option that the whole reply gives in part: its beginning, its distinctive words, or with a typo."""
+    """Return the option of which the reply is a part: its beginning, its distinctive words, or these with a typo."""
     words = body.split()
     shared = set.intersection(*(set(t.split()) for t in options.values())) | say.FRAME
     distinctive = {k: [w for w in t.split() if w not in shared] for k, t in options.items()}
@@ -299,7 +302,7 @@ def _weighed(r: Reader, text: _Text) -> list[tuple[Mention, int]]:
 
 
 def _chosen(text: str, claims: list[tuple[Mention, int]]) -> Mention | None:
-    """Return the claim that counts among several different ones, or None."""
+    """Return the claim that counts among claims of different options, or None if the reply does not decide."""
     last, weight = claims[-1]
     others = [(m, w) for m, w in claims if m.letter != last.letter]
     end = max(m.end for m, _ in others)
@@ -369,8 +372,8 @@ def stated(r: Reader) -> tuple[str | None, str]:
 
 
 def without_own_letters(r: Reader) -> tuple[str, bool]:
-    """Mask the letters in an option's words (`C major`, `Vitamin D`). Return the text, and whether such a letter could
-    also be a choice (option C is `major`, option B is `C major`)."""
+    """Mask letters that belong to an option's words (`C major`, `Vitamin D`). Return the text, and whether a masked
+    letter could also be a choice (option C is `major`, option B is `C major`)."""
     text, either = r.text, False
     for letter, words in r.texts:
         tokens = TOKEN.findall(words)
@@ -386,7 +389,7 @@ def without_own_letters(r: Reader) -> tuple[str, bool]:
 
 
 def states_another(r: Reader, letter: str) -> bool:
-    """Return whether a reply that names this letter clearly states the text of another option and not of this one."""
+    """Return whether a reply that names `letter` clearly states another option's text, but not the text of `letter`."""
     text = _Text(_unquoted(fold(r.text), r.options))
     if polar := _yes_or_no(r, text.text):
         return polar[0] not in (None, letter)
