@@ -1,1 +1,1 @@
-"""Findings: questions put to one or more runs, one folder each. They read runs and never write them."""
+"""Findings: questions about one or more runs, one module or package for each. Findings never write to a run."""

@@ -1,4 +1,4 @@
-"""Answer findings from runs: which runs are taken together, the results, and the cases behind each number."""
+"""Compute findings: group the runs, compute a result for each group, and list the cases behind each number."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def compute_findings(
 ) -> list[FindingResult[Any]]:
     """Compute the named findings, or all, for the first `shown` runs (default: all runs). Light readings suffice.
 
-    The remaining runs are read only by findings that use other runs, to know which questions the words give away.
+    The remaining runs serve only findings with `reads_other_runs`, which look there for questions that can be answered
+    from the words alone.
     """
     settings = settings or Settings()
     shown = len(readings) if shown is None else shown
@@ -42,7 +43,7 @@ def compute_findings(
 def cases_by_key(
     readings: Sequence[Reading], result: FindingResult[Any], settings: Settings | None = None, shown: int | None = None
 ) -> Iterator[KeyedCases]:
-    """Yield the full key of every number of a result, with the cases that were counted."""
+    """Yield the full key of every number in a result, with the cases that the number counts."""
     settings = settings or Settings()
     shown = len(readings) if shown is None else shown
     for runs, inputs in _inputs(result.finding, result.name, readings, settings, shown):
@@ -54,7 +55,7 @@ def cases_by_key(
 def cases_behind(
     readings: Sequence[Reading], key: str, settings: Settings | None = None, shown: int | None = None
 ) -> list[str]:
-    """Return the cases behind one number. For a single run, the key may lack the number of the run."""
+    """Return the cases behind one number. With a single run, the key may omit the leading run number."""
     settings = settings or Settings()
     shown = len(readings) if shown is None else shown
     before, colon, bare = key.partition(":")
@@ -78,7 +79,7 @@ def cases_behind(
 
 
 def _named_by(head: str, key: str) -> tuple[str, dict[str, Any]]:
-    """Return the finding that a key's first part belongs to, and the options that this part implies."""
+    """Return the name of the finding that `head`, the first part of a key, stands for, and the options it implies."""
     for name, finding in known_findings().items():
         if head == name or head in finding.keys:
             return name, dict(finding.keys.get(head, {}))
@@ -91,7 +92,7 @@ def _named_by(head: str, key: str) -> tuple[str, dict[str, Any]]:
 def _inputs(
     finding: Finding[Any], name: str, readings: Sequence[Reading], settings: Settings, shown: int
 ) -> Iterator[tuple[tuple[int, ...], Inputs]]:
-    """Yield the positions of the runs of each result of a finding, and what it is computed from."""
+    """Yield, for each result of a finding, the positions of its runs and the inputs of the computation."""
     read = readings if finding.reads_other_runs else readings[:shown]
     narrowed = _narrowed(finding, read, settings)
     for runs in _together(finding, narrowed):
@@ -107,7 +108,7 @@ def _options(finding: Finding[Any], name: str, settings: Settings) -> Any:
 
 
 def _narrowed(finding: Finding[Any], readings: Sequence[Reading], settings: Settings) -> Sequence[Reading]:
-    """Narrow the runs to the clips that a finding is over."""
+    """Restrict the runs to the clips that the finding uses."""
     if finding.clips == "all":
         return readings
     if finding.clips == "own":
@@ -116,7 +117,7 @@ def _narrowed(finding: Finding[Any], readings: Sequence[Reading], settings: Sett
 
 
 def _together(finding: Finding[Any], readings: Sequence[Reading]) -> list[tuple[int, ...]]:
-    """Group the positions of the runs: each alone, by model and benchmark, or all."""
+    """Group the positions of the runs as the finding asks: each run alone, by model and benchmark, or all together."""
     positions = range(len(readings))
     if finding.takes == "all":
         return [tuple(positions)]
@@ -130,7 +131,7 @@ def _together(finding: Finding[Any], readings: Sequence[Reading]) -> list[tuple[
 
 
 def _others(readings: Sequence[Reading], mine: int, settings: Settings) -> tuple[list[Reading], list[Reading]]:
-    """Return the other runs of a run's benchmark: those that may hear, and the deaf ones."""
+    """Return the other runs of the same benchmark in two lists: runs that may hear the voice, and deaf runs."""
     same = [n for n in range(len(readings)) if n != mine and readings[n].benchmark == readings[mine].benchmark]
     hearing = [readings[n] for n in same if n not in settings.deaf]
     return hearing, [readings[n] for n in same if n in settings.deaf]
@@ -140,20 +141,20 @@ def _others(readings: Sequence[Reading], mine: int, settings: Settings) -> tuple
 
 
 def _all_failed(readings: Sequence[Reading]) -> int:
-    """Return how many requests failed if none was answered, else 0."""
+    """Return the number of failed requests if no request was answered, else 0."""
     answers = [answer for reading in readings for answer in reading.answers]
     return 0 if any(answer.answered for answer in answers) else sum(answer.failed for answer in answers)
 
 
 def with_supply(sentences: Iterable[Sentence], readings: Sequence[Reading]) -> tuple[Sentence, ...]:
-    """Make sentences on too few scripts ask for a larger set if no run had a limit to raise."""
+    """Change the advice in sentences about too few scripts to "use a larger set" if no run used a `--limit`."""
     if any(_had_limit(reading) for reading in readings):
         return tuple(sentences)
     return tuple(replace(s, text=s.text.replace(MORE_SCRIPTS, LARGER_SET)) for s in sentences)
 
 
 def _had_limit(reading: Reading) -> bool:
-    """Return whether --limit made the run leave out scripts. A run without stored settings may have had one."""
+    """Return whether --limit made the run leave out scripts; True if the run did not store its settings."""
     try:
         return "limit" in tomllib.loads(reading.meta.get("settings", "")).get("run", {"limit": None})
     except (tomllib.TOMLDecodeError, AttributeError, RecursionError, TypeError):

@@ -17,13 +17,13 @@ D = TypeVar("D", bound=Data)
 
 
 class NothingToDraw(UsageError):
-    """The runs lack what a figure shows. The text says what is missing, and what to run to have it."""
+    """The runs lack the data of a figure. The message names the missing data and the command that supplies it."""
 
 
 def axes_by_scale(measures: Sequence[str], rated: Collection[str]) -> list[tuple[Kind, Kind, str, list[str]]]:
-    """Group measures by axis: percentages and ratings (`rated`) in the order of the measures, then each other alone.
+    """Group measures by axis: one axis for percentages, one for ratings (`rated`), then one for each other measure.
 
-    Return the kind of their values and of their differences, the unit, and the measures of each axis.
+    Return for each axis: the kind of its values, the kind of their differences, the unit, and its measures.
     """
     percent = [name for name in measures if is_percent(name)]
     ratings = [name for name in measures if name in rated]
@@ -35,9 +35,10 @@ def axes_by_scale(measures: Sequence[str], rated: Collection[str]) -> list[tuple
 
 
 class FigureSource:
-    """The runs of a figure, their labels and their findings. A finding is computed once, when it is first asked for.
+    """The runs of a figure, their labels and their findings. A finding is computed on first use and then kept.
 
-    The runs `beside` are not shown; findings that read other runs use them. `arena` holds the standings of an arena.
+    The figure does not show the runs in `beside`; only findings that read other runs use them. `arena` holds the
+    standings of an arena.
     """
 
     def __init__(
@@ -59,11 +60,11 @@ class FigureSource:
         self._conditions: list[str] | None = None
 
     def with_name(self, text: str) -> str:
-        """Begin a subtitle with the name of a single run; several runs are named beside their values."""
+        """Put the run's name before a subtitle if there is only one run; several runs are named beside their values."""
         return f"{self.labels[0]}: {text}" if len(self.labels) == 1 else text[:1].upper() + text[1:]
 
     def label(self, result: FindingResult[Any]) -> str:
-        """Return the label of a result's runs, each once."""
+        """Return the labels of a result's runs as one text, without duplicates."""
         return " + ".join(dict.fromkeys(self.labels[n] for n in result.runs))
 
     def results(self, name: str) -> list[FindingResult[Any]]:
@@ -74,7 +75,7 @@ class FigureSource:
         return self._results[name]
 
     def results_of(self, name: str, kind: type[D]) -> list[FindingResult[D]]:
-        """Return the results of a finding, whose data have the type `kind`."""
+        """Return the results of a finding, typed as results with data of the type `kind`."""
         return [result for result in self.results(name) if isinstance(result.data, kind)]
 
     @property

@@ -1,4 +1,4 @@
-"""The declaration of a finding: a question put to runs. A module of this room holds `FINDING = Finding(...)`."""
+"""The declaration of a finding, a question about runs. Each finding's module defines `FINDING = Finding(...)`."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
 
 class Settings(Struct, frozen=True):
-    """The user's choices. `options` holds parameters of single findings by the finding's name."""
+    """The user's choices. `options` maps the name of a finding to that finding's own parameters."""
 
     options: Mapping[str, Any] = {}
     prompt: str = ""  # "": the first of enhance, basic and zero that the runs have in common
     input: str = "audio"
-    deaf: tuple[int, ...] = ()  # positions of runs known to get no more than the words
+    deaf: tuple[int, ...] = ()  # positions of runs whose models are known to get only the words
     source: str = ""  # a source's name, "all", or "" for the clips of the headline
 
 
 class Data(Protocol):
     """The data that a finding computes: its rows, notes for the reader, and a signature that names its parameters.
 
-    It must be a type that msgspec can encode. A row with a `key` can be asked for its cases."""
+    Its type must be one that msgspec can encode. If a row has a `key`, its cases can be looked up."""
 
     @property
     def notes(self) -> list[str]: ...
@@ -43,17 +43,17 @@ class Data(Protocol):
 
 @dataclass(frozen=True)
 class Inputs:
-    """The runs that one result is computed from, narrowed to the clips that the finding is over."""
+    """The inputs of one result: the runs, restricted to the clips that the finding uses, and the settings."""
 
-    runs: Sequence[Reading]  # one run, those of one model, or all
+    runs: Sequence[Reading]  # one run, the runs of one model, or all runs
     settings: Settings
     options: Any = None  # the finding's own parameters
     others: Sequence[Reading] = ()  # other runs of the same benchmark, if the finding reads them
-    deaf: Sequence[Reading] = ()  # and those known to get no more than the words
+    deaf: Sequence[Reading] = ()  # other runs whose models are known to get only the words
 
     @property
     def run(self) -> Reading:
-        """The only run, for a finding of each run."""
+        """The only run, for a finding with one result per run."""
         return self.runs[0]
 
 
@@ -72,12 +72,12 @@ class FindingResult(Struct, Generic[D], frozen=True):
 
     @property
     def prefix(self) -> str:
-        """The beginning of full keys: the number of the run, unless the finding is about all runs together."""
+        """The first part of every full key: the run number, unless the finding is about all runs together."""
         return "" if self.finding.takes == "all" else f"{self.runs[0] + 1}:"
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on the data, then the commands that supply missing data; each once."""
+        """Notes on the data, then the commands that supply missing data, without duplicates."""
         return tuple(dict.fromkeys((*self.data.notes, *self.advice)))
 
     @property
@@ -93,9 +93,9 @@ class FindingResult(Struct, Generic[D], frozen=True):
 
 @dataclass(frozen=True, kw_only=True)
 class Finding(Generic[D]):
-    """A question put to runs, and everything that it takes to answer it and to show the answer.
+    """A question about runs, with the functions that answer it and show the answer.
 
-    The name of a finding is its module's. Keys of its rows begin with that name and "/", or with one of `keys`.
+    A finding is named after its module. The keys of its rows begin with this name and "/", or with one of `keys`.
     """
 
     title: str
@@ -105,15 +105,15 @@ class Finding(Generic[D]):
     compute: Callable[[Inputs], D]
     sentences: Callable[[D], list[Sentence]]
     cases: Callable[[Inputs], Iterator[KeyedCases]]  # every number's key, with the cases that were counted
-    tables: Callable[[FindingResult[D], str, Settings], list[PartTable]]  # by a breakdown, or by "all"
-    advice: Callable[[D], list[str]]  # what to run for what is missing
+    tables: Callable[[FindingResult[D], str, Settings], list[PartTable]]  # takes the name of a breakdown, or "all"
+    advice: Callable[[D], list[str]]  # the commands that supply missing data
     minimums: tuple[Minimum, ...] = ()  # the least data that its sentences need
     breakdowns: tuple[str, ...] = ("overall",)
     draw: Callable[[FigureSource, float], Drawing] | None = None  # its figure, at a width in points
     figures: tuple[str, ...] = ()  # further figures, by name, that the report shows with it
-    clips: Literal["own", "shared", "all"] = "own"  # of each run's headline source, of one that runs share, or of all
-    reads_other_runs: bool = False  # also those that the user names as deaf and does not ask about
-    one_benchmark: bool = False  # measures of several benchmarks do not average
+    clips: Literal["own", "shared", "all"] = "own"  # each run's headline source, a source that all share, or all
+    reads_other_runs: bool = False  # including runs that the user names only as deaf
+    one_benchmark: bool = False  # its measures must not be averaged over several benchmarks
     needs_runs: bool = True
     options: Struct | None = None  # its parameters, with their defaults
-    keys: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # other beginnings of keys → options they imply
+    keys: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # other first part of a key → its options

@@ -1,4 +1,4 @@
-"""Helpers for the tables of findings: cells with keys, breakdowns, and the way that measures are shown."""
+"""Helpers for the tables of findings: cells with keys, breakdowns, and the number format of each measure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HOLM = (
     "p by sign flips of scripts, corrected by Holm’s method over all overall rows, and over the rows of a breakdown "
     "for each measure. Significant: at most 0.05 after correction. Intervals apply to each row alone."
 )
-FIRST = ("enhance", "basic", "zero")  # the first of these that a run has represents it
+FIRST = ("enhance", "basic", "zero")  # a run is represented by the first of these prompts that it has
 
 
 class _Row(Protocol):
@@ -40,12 +40,12 @@ Row = TypeVar("Row", bound=_Row)
 
 
 def chosen(rows: Sequence[Row], by: str) -> list[Row]:
-    """Return the rows of a breakdown, overall rows included."""
+    """Return the rows of the breakdown `by` and the overall rows."""
     return [row for row in rows if by == ALL or row.by in ("overall", by)]
 
 
 def representing(conditions: Iterable[str], by: str, settings: Settings) -> set[str]:
-    """Return the conditions that represent a run: questions, and replies under one prompt, with the chosen input.
+    """Return the conditions that represent a run: its questions and one prompt of its replies, with the chosen input.
 
     With `by="all"`, or if no condition has this input, every condition is returned.
     """
@@ -60,7 +60,7 @@ def representing(conditions: Iterable[str], by: str, settings: Settings) -> set[
 
 
 def over(row: _Row) -> str:
-    """Return the name of the selection that a row is over."""
+    """Return the name of the selection of cases that a row counts."""
     if row.by == "overall" or not row.name:
         return ALL
     if row.by == "category":
@@ -69,12 +69,12 @@ def over(row: _Row) -> str:
 
 
 def basis(name: str) -> str:
-    """Return the name of the cues that a number is over."""
+    """Return the display name of a basis, the group of cues that a number counts."""
     return BASES.get(name, name)
 
 
 def named(table: PartTable) -> PartTable:
-    """Drop the columns "Over" and "Cues" if they are the same in every row."""
+    """Drop the column "Over" if every row counts all cases, and "Cues" if no cue is marked as validated or not."""
     table = without_column(table, "Over", lambda names: names != {ALL})
     return without_unmarked_cues(table)
 
@@ -88,7 +88,7 @@ def cell(
     digits: int = 2,
     small: str = "",
 ) -> Cell:
-    """Make the cell of a number with its full key; an empty cell for None."""
+    """Make a cell for an estimate with its full key; for None, make an empty cell."""
     if e is None:
         return Cell()
     bare = msgspec.structs.replace(e, best=None, worst=None)  # missing replies are often missing on purpose here
@@ -98,7 +98,7 @@ def cell(
 def measure_cell(
     result: FindingResult[Any], measure: str, e: Estimate | None, key: str, *, difference: bool = False, small: str = ""
 ) -> Cell:
-    """Make the cell of a measure, or of a difference in it, on the scale and with the digits of the measure."""
+    """Make a cell for a measure's value, or for a difference of two values, with the measure's scale and decimals."""
     return cell(result, e, key, kind_of(measure, difference=difference), digits=about(measure).digits, small=small)
 
 
@@ -108,7 +108,7 @@ def text(result: FindingResult[Any], words: str, key: str) -> Cell:
 
 
 def p_cell(result: FindingResult[Any], p: float | None, of: Estimate, key: str) -> Cell:
-    """Make the cell of a p-value, with the number of cases of the tested difference."""
+    """Make a cell for a p-value, with the number of cases of the tested difference `of`."""
     if p is None:
         return text_cell(NONE, _full(result, key))
     return Cell(Estimate(p, None, None, of.scored, of.asked), "text", p_number(p), key=_full(result, key))
@@ -122,18 +122,18 @@ def _full(result: FindingResult[Any] | None, key: str) -> str:
 
 
 def kind_of(measure: str, *, difference: bool = False) -> Kind:
-    """Return how a measure is shown: shares in percent, their differences in points, others on their own scale."""
+    """Return a measure's number format: percent for shares, points for differences of shares, else its own scale."""
     if not is_percent(measure):
         return "number"
     return "points" if difference else "percent"
 
 
 def digits_of(measure: str) -> int:
-    """Return the number of decimals of a measure."""
+    """Return the number of decimals shown for a measure."""
     return about(measure).digits
 
 
 def head(measure: str) -> str:
-    """Return a measure's name as the head of a column."""
+    """Return the column heading of a measure."""
     arrow = {"higher": " ↑", "lower": " ↓"}.get(about(measure).better, "")
     return f"{short(measure)}{arrow}" + (" · %" if is_percent(measure) else "")

@@ -1,4 +1,4 @@
-"""The tables of findings: those of one result, and those of several results joined into one."""
+"""The tables of findings: the tables of one result, and tables of several results joined into one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from overtone.findings.finding import FindingResult, Settings
 def tables_of(result: FindingResult[Any], by: str = "overall", settings: Settings | None = None) -> list[PartTable]:
     """Return the tables of a result that have rows. A finding without the breakdown `by` shows its overall tables.
 
-    The tables show the conditions that represent the run, by the settings; with "all" they show every condition.
+    The settings choose the conditions that represent the run; with `by="all"`, the tables show every condition.
     """
     if by != "all" and by not in result.finding.breakdowns:
         by = "overall"
@@ -22,7 +22,7 @@ def tables_of(result: FindingResult[Any], by: str = "overall", settings: Setting
 
 
 def joined(tables: Iterable[PartTable]) -> list[PartTable]:
-    """Join tables of the same kind, such as those of several runs, with every column that any of them has."""
+    """Join tables of the same kind, e.g. from several runs. A joined table has every column of its parts."""
     kinds: dict[tuple[str, str, tuple[str, ...]], list[PartTable]] = {}
     for table in tables:
         kinds.setdefault((table.key, table.title, table.names), []).append(table)

@@ -12,13 +12,13 @@ from overtone.spec import suggest
 
 
 def known_findings() -> dict[str, Finding[Any]]:
-    """Return every finding by name, in the order in which they are shown."""
+    """Return name → finding for all findings, in display order."""
     declared = {name: find(name) for name in registry.listing("findings")}
     return dict(sorted(declared.items(), key=lambda entry: (entry[1].order, entry[0])))
 
 
 def find(name: str) -> Finding[Any]:
-    """Return a finding by name. An unknown name is a UsageError with the nearest known one."""
+    """Return a finding by name. Raises UsageError for an unknown name and suggests the nearest known name."""
     declared = registry.find("findings", name).FINDING
     if not isinstance(declared, Finding):
         raise UsageError(f"the finding {name!r}: FINDING must be an overtone.findings.finding.Finding")
@@ -26,7 +26,7 @@ def find(name: str) -> Finding[Any]:
 
 
 def check_names(names: Iterable[str]) -> list[str]:
-    """Return the named findings in the order in which they are shown; all if none is named."""
+    """Return the given names in display order; without names, the names of all findings."""
     given, known = list(names), known_findings()
     for name in given:
         if name not in known:

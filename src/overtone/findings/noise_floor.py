@@ -1,8 +1,8 @@
 """How large must a difference between two runs be to exceed what chance alone gives?
 
-The same item, asked again under the same condition, can get another answer. The spread between repeats of a run's mean
-is estimated from the repeats of every item (`stats.repeats`), and from it the smallest difference between two runs of
-the same items that exceeds this spread. A smaller difference may vanish when the same run is made again.
+The same item, asked again under the same condition, can get another answer. So a run's mean varies between repeats.
+This spread is estimated from the repeats of every item (`stats.repeats`). From the spread follows the smallest
+difference between two runs of the same items that exceeds it. A smaller difference may vanish in a repetition.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ class NoiseRow(Struct, frozen=True):
     key: str
     condition: str
     measure: str
-    main: bool  # whether it is one of the headline's measures, which have a sentence and a place in the figure
+    main: bool  # whether it is a headline measure; only these have sentences and are in the figure
     repeats: int
-    means: list[float]  # of each repeat
+    means: list[float]  # one for each repeat
     spread: Estimate  # the standard deviation of a repeat's mean
     once: Estimate  # the smallest difference that exceeds the spread, if both runs ask every item once
-    difference: Estimate  # and if both ask it as often as this run
+    difference: Estimate  # the same, if both runs ask every item as often as this run
 
 
 class NoiseFloor(Struct, frozen=True):
@@ -68,20 +68,20 @@ class NoiseFloor(Struct, frozen=True):
 
 
 class _Repeated(NamedTuple):
-    """The answers to the items that one measure reads, under one condition."""
+    """The answers that one measure reads under one condition."""
 
     condition: str
     measure: Measure
     main: bool
-    answers: list[tuple[float, Answer]]  # with a value
-    asked: int  # items
+    answers: list[tuple[float, Answer]]  # (value, answer), without answers that have no value
+    asked: int  # number of items
 
     @property
     def key(self) -> str:
         return f"noise-floor/{self.condition}/{self.measure.name}"
 
     def by_item(self) -> dict[str, list[tuple[float, Answer]]]:
-        """Return the answers to each item that has two or more."""
+        """Return item id → its answers, for items with two or more answers."""
         items: dict[str, list[tuple[float, Answer]]] = {}
         for value, answer in self.answers:
             items.setdefault(answer.item_id, []).append((value, answer))
@@ -89,12 +89,13 @@ class _Repeated(NamedTuple):
 
 
 def noise_floor(reading: Reading) -> NoiseFloor:
-    """Compute the spread of every measure under every condition that was asked more than once."""
+    """Compute the spread of every measure, under every condition in which items were asked more than once."""
     return NoiseFloor([_row(repeated) for repeated in _repeated(reading)], [])
 
 
 def cases_by_key(reading: Reading) -> Iterator[KeyedCases]:
-    """Yield the cases that were asked again; with `/varied` after the key, those whose value changed."""
+    """Yield each row's key with the cases that were repeated, and the key with `/varied` with the cases whose value
+    changed."""
     for repeated in _repeated(reading):
         items = repeated.by_item().values()
         yield repeated.key, unique(own[0][1].item.case for own in items)
@@ -103,7 +104,7 @@ def cases_by_key(reading: Reading) -> Iterator[KeyedCases]:
 
 
 def _repeated(reading: Reading) -> Iterator[_Repeated]:
-    """Yield each condition and measure for which some item has values in two repeats."""
+    """Yield the answers of each condition and measure, if at least one item has values in two repeats."""
     answers = headline(reading.answers)
     measures = measure_names.measures_of([reading]).values()
     main = {measure.name for measure in measure_names.headline([reading])}

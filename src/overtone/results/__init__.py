@@ -1,1 +1,1 @@
-"""Results of a run: loaded, summarised, compared and checked. This room reads runs and never writes them."""
+"""Results of runs: load, summarise, compare and check them. This package never writes to a run."""

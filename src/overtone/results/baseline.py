@@ -1,8 +1,8 @@
-"""Check a run against an earlier one: not significantly worse, or worse by less than a margin.
+"""Check a run against an earlier run, its baseline: not significantly worse, or worse by less than a margin.
 
-Without a margin, a measure fails if `compare` calls it significantly worse: the same rows, the same test, the same
-correction. A margin asks another question, with a one-sided test: it holds if the paired difference is shown to be
-better than minus the margin, so that too few items make it fail.
+Without a margin, a measure fails if `compare` reports it as significantly worse; both use the same rows, test and
+correction. With a margin, a one-sided test decides: the measure holds only if the test shows that the run is worse by
+less than the margin. So too few items make it fail.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ from overtone.text import as_given, percent
 
 ONE_SIDED = 0.95
 NO_SCORE = "no shared item has a score in both runs"
-NO_WORSE, NOT_WORSE = "no-worse", "not-worse"  # in a key: with a margin, and by significance
+NO_WORSE, NOT_WORSE = "no-worse", "not-worse"  # kinds of row in a key: with a margin, and by significance
 _TYPED = {dimension: name for name, dimension in measure_names.TYPED.items()}
 MARGIN_TEST = "one-sided margin test, paired and clustered by script, not corrected for other tests"
 _ASK_ALIKE = "run it with the same options of 'overtone run' as the baseline"
-Limit = tuple[float, ScoreInfo]  # a margin and the scale it is on
-Sides = tuple[list[float], list[float], list[str]]  # of the baseline, of the run, and their scripts
+Limit = tuple[float, ScoreInfo]  # a margin, and the description of its measure
+Sides = tuple[list[float], list[float], list[str]]  # values of the baseline, values of the run, scripts
 
 
 class Baseline:
@@ -64,7 +64,7 @@ class Baseline:
         self.run, self.baseline, self.conditions = run, baseline, conditions
         both = [run, baseline]
         self.margins: dict[str, tuple[Measure, float]] = {}
-        typed: dict[str, Margin] = {}  # by the measure that is meant, whichever of its names was typed
+        typed: dict[str, Margin] = {}  # keyed by `_meant`, because a measure has several names
         for one in margins:
             measure = measure_names.find_one(one.name, both)
             if measure.about.better == "neither":
@@ -91,7 +91,8 @@ class Baseline:
         self.tested = changes(baseline, run, tuple(others), conditions)
 
     def _meant(self, name: str) -> str:
-        """Return one name for all names of a measure: `c4`, `cspeechrel`, and `c4@JUDGE` if there is one judge."""
+        """Return one common name for all names of a measure, e.g. `c4`, `cspeechrel`, and `c4@JUDGE` if there is only
+        one judge."""
         meant = wanted(self.baseline, self.run, [measure_names.find_one(name, [self.run, self.baseline]).name])[0].name
         key, at, label = meant.partition("@")
         return measure_names.TYPED.get(key, key) + at + label
@@ -101,7 +102,7 @@ class Baseline:
         return [*(measure for measure, _ in self.margins.values()), *self.required.values()]
 
     def rows(self) -> list[Checked]:
-        """Return the rows of the margins, then those of the other measures, each by condition."""
+        """Return the rows of measures with a margin, then of other measures. A measure has one row per condition."""
         made = [row for name in self.margins for row in self._margin_rows(name)]
         made += [row for name in self.required for row in self._significance_rows(name)]
         made += self._unjudged()
@@ -112,7 +113,7 @@ class Baseline:
         return made
 
     def notes(self) -> list[str]:
-        """Return notes on judges that were left out, and on asks that are only in the baseline."""
+        """Return notes on judges that were left out, and on asks that only the baseline has."""
         notes = []
         for measure in self.measures:
             if left := measure_names.judges_left_out(measure, [self.run, self.baseline]):
@@ -124,7 +125,7 @@ class Baseline:
         return notes
 
     def _asked(self, measure: Measure, condition: str) -> int:
-        """Return how many asks of the baseline a row of this measure is about."""
+        """Return the number of the baseline's asks that count for a measure under a condition."""
         return len(self._headline_asks(measure, condition)[1])
 
     def _headline_asks(self, measure: Measure, condition: str) -> tuple[str, list[Answer]]:
@@ -132,8 +133,8 @@ class Baseline:
         return headline_asks([a for a in every if measure.belongs(a.item)], measure)
 
     def _absent(self, name: str, measure: Measure, rows: list[Checked], margin: Limit | None = None) -> list[Checked]:
-        """Return a row for each condition in which only the baseline has the measure. Without these rows, a run that
-        was asked less would pass."""
+        """Return an undecided row for each condition in which only the baseline has the measure. Without these rows, a
+        run with fewer conditions would pass."""
         known = {row.condition for row in rows}
         made = []
         for condition, answers in asks(self.baseline, self.conditions, core=not measure.every).items():
@@ -144,8 +145,8 @@ class Baseline:
         return made
 
     def _unjudged(self) -> list[Checked]:
-        """Return a row for each headline measure that was judged only in the baseline. Without these rows, a regression
-        in them would pass."""
+        """Return an undecided row for each headline measure that was judged only in the baseline. Without these rows, a
+        regression in such a measure would pass."""
         known = {self._meant(name) for name in (*self.margins, *self.required)}
         rows = []
         for measure in measure_names.headline([self.baseline]):
@@ -164,16 +165,16 @@ class Baseline:
 
     def _significance_rows(self, name: str) -> list[Checked]:
         measure = self.required[name]
-        first: dict[str, Tested] = {}  # the row of each condition; that of validated cues comes first
+        first: dict[str, Tested] = {}  # condition → its first row: the one over validated cues, if any
         for row in self.tested:
             if row.measure.name != measure.name:
                 continue
             sure = not self._headline_asks(measure, row.change.condition)[0]
-            if not (sure and row.change.basis == "unvalidated"):  # no substitute for validated cues of the baseline
+            if not (sure and row.change.basis == "unvalidated"):  # does not replace the baseline's validated cues
                 first.setdefault(row.change.condition, row)
         rows = [self._significance(name, row) for row in first.values()]
         rows += self._absent(name, measure, rows)
-        if rows or measure.headline:  # the headline is not asked for where neither run has it
+        if rows or measure.headline:  # no row for a headline measure that neither run has
             return rows
         why = "the runs share no item with a score of it" if measure.scores else self._why_unscored(measure)
         return [_undecided(name, "", 0, why)]
@@ -212,8 +213,8 @@ class Baseline:
         return Checked(key, _not_worse(name), change.condition, state, by, full, change.adjusted, brief, test)
 
     def _worse_with(self, row: Tested, filled: Sides) -> bool:
-        """Return whether the row would be significantly worse with these values, among the other tests of its
-        family."""
+        """Return whether the row would be significantly worse with the values `filled`, corrected for the other tests
+        of its family."""
         before, after, scripts = filled
         again = paired.permutation(after, before, scripts, seed=SEED, draws=DRAWS, level=LEVEL)
         family = [r.change for r in self.tested if r.change.family == row.change.family]
@@ -241,9 +242,9 @@ class Baseline:
 
 
 def _finds(row: Tested) -> str:
-    """Return the smallest difference that the test of a row without a significant difference could have found."""
+    """Write the smallest difference that the test of a row can detect."""
     smallest = detectable(row.measure, row.pairs, row.change.tests)
-    if smallest is not None and row.measure.right_or_wrong:  # that many scripts must differ, by an item each at least
+    if smallest is not None and row.measure.right_or_wrong:  # at least one item of each of these scripts must differ
         smallest = max(smallest, significance.least_scripts(row.change.tests) / row.change.by.scored)
     if smallest is None or smallest >= row.measure.about.length:
         return "the whole scale"
@@ -272,10 +273,10 @@ def _could_turn(pairs: int) -> str:
 
 
 def _filled(measure: Measure, pairs: Pairs, *, worst: bool) -> Sides:
-    """Return `comparison.values` with the missing values filled in: the worst for the run, or the best for it.
+    """Return `comparison.values` with missing values filled in, either as bad as possible for the run or as good.
 
-    A pair is missing if a reply is, or if only one side has a value. If both runs answered and neither has a value, the
-    measure does not apply. For an open end of the scale, the most extreme value seen is used.
+    A value is filled in if a reply is missing or if only one side has a value. If both runs answered and neither has a
+    value, the measure does not apply. If the scale has an open end, the most extreme observed value is used.
     """
     read = [(measure.read(b), measure.read(r), b, r) for b, r in pairs]
     seen = [x for one, other, *_ in read for x in (one, other) if x is not None]
@@ -296,7 +297,8 @@ def _filled(measure: Measure, pairs: Pairs, *, worst: bool) -> Sides:
 
 
 def _margin_test(measure: Measure, margin: float, sides: Sides) -> tuple[paired.Comparison, bool]:
-    """Test gains: if lower is better, the sides are swapped. The lower end of the interval is the one-sided bound."""
+    """Run the one-sided margin test. The sides are swapped if lower is better, so that a positive difference is a gain.
+    The lower end of the interval is the one-sided bound."""
     before, after, scripts = sides
     gain, loss = (before, after) if measure.about.better == "lower" else (after, before)
     level = 2 * ONE_SIDED - 1

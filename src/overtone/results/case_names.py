@@ -1,4 +1,4 @@
-"""Look up the names of cases by position, fast enough for the many overlapping selections of one table."""
+"""Look up the names of cases by their position in a table, fast enough for many overlapping selections."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ KeyedCases = tuple[str, list[str]]  # the key of a number, and the cases that we
 
 
 class Names:
-    """The case of each row of a table. A case may be in several rows and is named once."""
+    """The name of the case in each row of a table. Several rows may have the same case."""
 
     def __init__(self, cases: Sequence[str]) -> None:
         self._cases = np.empty(len(cases), dtype=object)
@@ -19,7 +19,7 @@ class Names:
         self._once = len(set(cases)) == len(cases)
 
     def of(self, rows: npt.NDArray[np.intp] | Sequence[int]) -> list[str]:
-        """Return the cases of these rows, in their order."""
+        """Return the cases of these rows without duplicates, in the order of the rows."""
         cases: list[str] = self._cases[rows if len(rows) else np.empty(0, dtype=np.intp)].tolist()
         return cases if self._once else unique(cases)
 

@@ -1,7 +1,7 @@
-"""One case across the levels: what was heard, what was answered, what was replied. The case browser shows it.
+"""One case across the levels, as the case browser shows it: transcripts, answers to questions, and replies.
 
 A case is a script in one style. Its transcript, voice questions, reasoning questions and conversation share one clip,
-so a wrong reply can be traced to the level where it went wrong.
+so a wrong reply can be traced to the first level that fails.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from overtone.scores import CHOICE
 from overtone.spec import suggest
 
 ALIKE = 3  # cases that are named for a mistyped one
-BATCH = 1_000  # asks that are read whole at a time; a case is never divided
+BATCH = 1_000  # asks to read from the store at once; a batch never splits a case
 
 
 class Asked(Struct, frozen=True):
-    """An item of the case, with all answers to it."""
+    """One item of a case, with all answers to this item."""
 
     item: Item
     answers: list[Answer]
@@ -49,9 +49,9 @@ class CaseView(Struct, frozen=True):
 
 
 def case(store: Store, case_id: str) -> CaseView:
-    """Return the linked view of one case of a run, by its name or the id of one of its items.
+    """Return the view of one case of a run. `case_id` is the name of the case, or the id of one of its items.
 
-    Raises UsageError when the run has neither.
+    Raises UsageError if the run has no such case or item.
     """
     views = views_of(read(store, Part(case=case_id)).answers)
     if case_id not in views and (of_item := store.case_of(case_id)) is not None:
@@ -75,7 +75,7 @@ def _alike(store: Store, part: str) -> str:
 
 
 def asks_by_case(reading: Reading) -> dict[str, list[int]]:
-    """Return the asks of every case. Cases and asks are in the order of the run."""
+    """Return case → ids of its asks. Cases and asks are in the order of the run."""
     asks: dict[str, list[int]] = {}
     for answer in reading.answers:
         asks.setdefault(answer.item.case, []).append(answer.ask)
@@ -83,8 +83,8 @@ def asks_by_case(reading: Reading) -> dict[str, list[int]]:
 
 
 def views(reading: Reading, asks: Iterable[list[int]]) -> Generator[CaseView, None, None]:
-    """Yield the view of each case whose asks are given. Views are read from the store in batches, so that a run of any
-    length can be shown."""
+    """Yield the view of each case, given the asks of each case. The store is read in batches, so that memory suffices
+    for a run of any length."""
     with Store.read(reading.folder) as store:
         batch: list[list[int]] = []
         for case_asks in asks:
@@ -102,7 +102,7 @@ def _whole_views(store: Store, batch: list[list[int]]) -> Iterator[CaseView]:
 
 
 def views_of(answers: Iterable[Answer]) -> dict[str, CaseView]:
-    """Return the view of every case, in the order of the answers."""
+    """Return case → view, in the order of the answers."""
     by_case: dict[str, dict[str, tuple[Item, list[Answer]]]] = {}
     for answer in answers:
         items = by_case.setdefault(answer.item.case, {})
@@ -131,34 +131,34 @@ def _view(name: str, asked: list[Asked]) -> CaseView:
 
 
 def state(answer: Answer) -> str:
-    """Return answered, failed or pending."""
+    """Return the state of an answer: "answered", "failed" or "pending"."""
     return "answered" if answer.answered else "failed" if answer.failed else "pending"
 
 
 def right(answer: Answer) -> bool | None:
-    """Return whether the answer to a question is right; None for other items, and where it is not known."""
+    """Return whether the answer to a question is right; None for other items, and for an answer without a score."""
     value = answer.value(CHOICE) if answer.item.task == "choose" and answer.item.gold else None
     return None if value is None else value == 1
 
 
 def how_read(answer: Answer) -> str:
-    """Return how the choice was read; "" for items without one."""
+    """Return the status of reading the choice from a reply (see `measures.status`); "" for items without a choice."""
     return status(answer) if answer.item.task == "choose" else ""
 
 
 def reasons(answer: Answer) -> dict[str, str]:
-    """Return the judges' reasons for their scores of the last reply, or why they gave none, by score."""
+    """Return score → the judge's reason for its score of the last reply, or the reason for a missing score."""
     return {name: _why(score) for name, score in answer.scores.items() if "@" in name or "reader" in score.detail}
 
 
 def failure(answer: Answer) -> str:
-    """Return reason and detail of a failure; "" where the ask was answered."""
+    """Return the reason and detail of a failure; "" if the ask was answered or is pending."""
     found = answer.failure
     return f"{found.reason}: {found.detail}" if found and not answer.answered else ""
 
 
 def _why(score: Score) -> str:
-    """Return the reason that a judge gave, or what a reader made of an answer that the rules could not read."""
+    """Return a judge's reason for its score, or the outcome of a reader for an answer that the rules could not read."""
     if "reader" in score.detail:
         return ": ".join(str(part) for part in ("reader", score.detail["reader"], score.detail.get("why")) if part)
     return str(score.detail.get("why") or "") if score.value is not None else score.reason

@@ -1,7 +1,7 @@
 """Check a run: thresholds, the comparison with a baseline, and missing replies.
 
-Missing replies count as neither good nor bad. If they could change a verdict, it is undecided. The share of missing
-replies has its own limit.
+Missing replies count as neither good nor bad. If they could change a verdict, the verdict is "undecided". The share of
+missing replies has its own limit.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ SIGNATURE = (
 
 
 class Check(Struct, frozen=True):
-    """All rows of a check. If `unlike` is not empty, run and baseline are not comparable and the rows against the
-    baseline are meaningless."""
+    """All rows of a check. If `unlike` is not empty, the run and its baseline are not comparable, and the rows that
+    compare them are meaningless."""
 
     run: str
     baseline: str
@@ -54,9 +54,9 @@ def check(
 ) -> Check:
     """Check every requirement under every condition that has the measure.
 
-    With a baseline, no headline measure and no other required measure may be significantly worse; a margin takes the
-    place of that test for its own measure. `most_missing` is the largest share of a condition's asks that may be
-    without a reply. Raises UsageError for a wrong name and for a number outside a measure's scale.
+    With a baseline, no headline measure and no other required measure may be significantly worse. If a measure has a
+    margin, the margin replaces this test. `most_missing` is the largest allowed share of asks without a reply in a
+    condition. Raises UsageError for an unknown name and for a number outside a measure's scale.
     """
     if margins and baseline is None:
         raise UsageError("--no-worse needs a run to compare with: give --baseline RUN")
@@ -82,7 +82,7 @@ def sentences(outcome: Check) -> list[str]:
 
 
 def behind(run: Reading, key: str, baseline: Reading | None = None) -> list[str]:
-    """Return the cases behind a row of a check, in the run's order; an empty list for an unknown key."""
+    """Return the cases behind the row `key` of a check, in the order of the run; an empty list for an unknown key."""
     head, *parts = key.split("/")
     if head != "check" or len(parts) < 4:
         return []

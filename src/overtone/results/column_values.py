@@ -1,6 +1,6 @@
 """Compute the values of headline columns from loaded replies.
 
-A benchmark describes its columns as data, see `overtone.suite`; the rules for them are here.
+A benchmark describes its columns as data (see `overtone.suite`). This module implements their rules.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from overtone.suite import Column, Difference, Kappa, Means, NoteIn, Reduce, Rep
 
 
 class Scored(Struct, frozen=True):
-    """One reply as a headline reads it. `values` has its scores by name: a metric's, or a rubric's dimension (the mean
-    of the judges that all replies have); and, as `metric.key`, the numbers of their details that a column asks for.
-    `told` has what a metric noted in words, as `metric.key`."""
+    """One reply with the values that headlines need. `values` maps the name of a metric, or of a judged dimension, to
+    its score (for a dimension, the mean of the judges), and `metric.key` to a number in the score's details that a
+    column uses. `told` maps `metric.key` to a text in the score's details."""
 
     item: Item
     condition: str
     repeat: int
     values: Mapping[str, float | None]
     told: Mapping[str, str] = {}
-    item_id: str = ""  # `item` has none where equal items share one object
+    item_id: str = ""  # `item.id` is empty in a light reading
 
 
-Groups = Sequence[Sequence[Scored]]  # replies, the variants of one utterance together
+Groups = Sequence[Sequence[Scored]]  # replies, grouped: the variants of one utterance are a group
 
 
 # ── which replies count ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def counts_item(column: Column, item: Item) -> bool:
-    """Return whether an item is one of those that the column is over."""
+    """Return whether an item counts for the column."""
     if not all(getattr(item, field) in allowed for field, allowed in column.only.items()):
         return False
     return not column.where or any(
@@ -47,7 +47,7 @@ def _fits(value: object, patterns: Iterable[str]) -> bool:
 
 
 def counted_replies(column: Column, replies: Sequence[Scored]) -> list[Scored]:
-    """Return those of a row's replies that the number is over."""
+    """Return the replies that count for the column."""
     found = [reply for reply in replies if counts_item(column, reply.item)]
     if column.if_right is None:
         return found
@@ -60,7 +60,7 @@ def counted_replies(column: Column, replies: Sequence[Scored]) -> list[Scored]:
 
 
 def reply_value(column: Column, reply: Scored) -> float | None:
-    """Return what one reply counts, where the column is a mean of such."""
+    """Return the value of one reply in a column that is a mean over replies."""
     if column.read is not None:
         return _read(column.read, reply)
     if not column.balance:
@@ -99,7 +99,7 @@ def _wins(rule: Wins, reply: Scored) -> float | None:
 
 
 def _verdicts(score: str, reply: Scored) -> Iterator[tuple[str, str]]:
-    """Yield every judge's verdicts under a score, between commas, with what names them after the `@`."""
+    """Yield, for each judge of a score, the part of the name after the `@`, and the verdicts separated by commas."""
     for name, told in reply.told.items():
         if name.startswith(f"{score}@") and name.endswith(".values"):
             yield name.partition("@")[2], told
@@ -109,7 +109,7 @@ def _verdicts(score: str, reply: Scored) -> Iterator[tuple[str, str]]:
 
 
 def reduced(rule: Reduce, score: str, groups: Groups) -> float | None:
-    """Return the number that the rule of a column over `score` makes of the replies that count, by group."""
+    """Compute the number of a column that reads `score`, by the column's rule, from the groups of counted replies."""
     match rule:
         case Means():
             return _means(rule, groups, rule.scores or (score,))
@@ -153,7 +153,8 @@ def _right(rule: Right, groups: Groups, score: str) -> float | None:
 
 
 def _kappa(rule: Kappa, groups: Groups) -> float | None:
-    """1 less the mean square difference over what two who rate independently would have. None where neither varies."""
+    """Return quadratically weighted κ: 1 − mean squared difference ÷ its value for two independent raters. None if
+    neither rater varies."""
     told = [reply.told for group in groups for reply in group]
     pairs = [(rule.steps.get(t.get(rule.note, "")), rule.steps.get(t.get(rule.other, ""))) for t in told]
     known = [(a, b) for a, b in pairs if a is not None and b is not None]

@@ -1,8 +1,8 @@
 """Find the differences between two runs, besides their models, that make their numbers incomparable.
 
-Only relevant differences count: the signatures of the compared scores, the benchmark, the items and clips that both
-were asked, and the prompts of the conditions that both have. If Overtone changed a prompt because one of the models
-needs another form, the runs stay comparable, and a note says so.
+Only relevant differences count: in the signatures of the compared scores, in the benchmark, in the items and clips that
+both runs asked, and in the prompts of conditions that both runs have. If Overtone changed a prompt because one of the
+models needs another form, the runs stay comparable, and a note says so.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from overtone.runs.measurement_choice import same_signature
 from overtone.runs.store import Store
 from overtone.schema import Condition
 
-CHANGED_FOR_MODEL = "changed for this model"  # in the origin of a prompt that a model needs
+CHANGED_FOR_MODEL = "changed for this model"  # marks the origin of a prompt that was changed
 ASK_AGAIN = "run one of the models again with the same benchmark data and prompts as the other"
 SCORE_ALIKE = "score both runs in the same way with 'overtone score'"
 _OF_PROMPT = {p: (f"{p}.",) for p in ("zero", "basic", "enhance", "warm", "plain")} | {"task": ()}
 
 
 class Unlike(Struct, frozen=True):
-    """One difference, with its value in each run. `remedy` makes the runs comparable."""
+    """One difference, with the value in each run. `remedy` describes how to make the runs comparable."""
 
     what: str
     first: str
@@ -41,7 +41,7 @@ class Unlike(Struct, frozen=True):
 def unlike(
     first: Reading, second: Reading, measures: Iterable[Measure], shared: Sequence[tuple[Answer, Answer]]
 ) -> tuple[list[Unlike], list[str]]:
-    """Return the differences that make the runs incomparable, and notes. `shared` are the asks of both runs."""
+    """Return the differences that make the runs incomparable, and notes. `shared` are the asks that both runs have."""
     differences: list[Unlike] = []
     if first.benchmark != second.benchmark:
         differences.append(Unlike("benchmark", first.benchmark or "not named", second.benchmark or "not named"))
@@ -56,9 +56,9 @@ def unlike(
 
 
 def refuse(differences: Sequence[Unlike], of_scores: str = "", always: str = "") -> None:
-    """Raise UsageError with every difference and its remedy, if there is any.
+    """Raise UsageError with all differences and their remedies; do nothing without differences.
 
-    `of_scores` is an additional way out if only the scores were computed differently; `always` is one in any case.
+    `of_scores` is one more remedy if the runs differ only in how scores were computed. `always` is added in any case.
     """
     if differences:
         lines = "".join(f"\n  {one}" for one in differences)
@@ -70,7 +70,7 @@ def refuse(differences: Sequence[Unlike], of_scores: str = "", always: str = "")
 
 
 def signatures_apart(first: Reading, second: Reading, scores: set[str]) -> list[Unlike]:
-    """Return the scores among `scores` that the two runs computed differently."""
+    """Return a difference for each of these scores that the two runs computed differently."""
     return [
         Unlike(f"signature of {metric}", first.signatures[metric], second.signatures[metric], SCORE_ALIKE)
         for metric, _ in signature_differences([first, second])
@@ -79,7 +79,7 @@ def signatures_apart(first: Reading, second: Reading, scores: set[str]) -> list[
 
 
 def _clips(first: Reading, second: Reading) -> list[Unlike]:
-    """Return the clips with the same path whose bytes differ."""
+    """Return one difference if clips with the same path have different bytes, otherwise an empty list."""
     with Store.read(first.folder) as one, Store.read(second.folder) as other:
         here, there = one.clips(), other.clips()
     changed = sorted(path for path in here.keys() & there.keys() if here[path][0] != there[path][0])
@@ -110,7 +110,7 @@ def _prompts(
 
 
 def _prefixes(shared: Sequence[tuple[Answer, Answer]]) -> tuple[str, ...]:
-    """Return the beginnings of the keys of the prompts that the shared asks used."""
+    """Return prefixes that match the keys of all prompts that the shared asks used."""
     used: set[str] = set()
     for task, name in {(a.item.task, a.condition) for a, _ in shared}:
         used.add(f"{task}.")
@@ -118,7 +118,7 @@ def _prefixes(shared: Sequence[tuple[Answer, Answer]]) -> tuple[str, ...]:
             used.add("choose.words")
         try:
             condition = Condition.parse(name)
-        except ValueError:  # another program's condition: its prompts are unknown
+        except ValueError:  # a condition of another program, whose prompts are unknown
             continue
         if task == "converse":
             used |= set(_OF_PROMPT[condition.prompt])
@@ -128,7 +128,7 @@ def _prefixes(shared: Sequence[tuple[Answer, Answer]]) -> tuple[str, ...]:
 
 
 def _prompt_texts(reading: Reading) -> tuple[dict[str, str], dict[str, str]] | None:
-    """Return the texts of the prompts and their origins, or None if the run did not record them."""
+    """Return prompt → text and prompt → origin, or None if the run did not record its prompts."""
     try:
         stored: Any = msgspec.json.decode(reading.meta.get("prompt_texts", ""))
         return msgspec.convert((stored["texts"], stored.get("origins", {})), tuple[dict[str, str], dict[str, str]])

@@ -1,10 +1,10 @@
 """Compare two runs: paired differences on the items that both were asked, and the cases that changed.
 
-An ask is paired with that of the same item, condition and repeat. Intervals and p-values come from one test, which
+Two asks are paired if they have the same item, condition and repeat. Intervals and p-values come from one test, which
 flips the signs of whole scripts (`stats.paired`). A difference is significant if its p-value is at most 0.05 after
-Holm's correction over its family. The family of a headline measure is every headline measure under every condition,
-whichever of them are shown. Cues that are not validated, other measures named by the user, and the cues of one measure
-are separate families. `overtone check` uses the same rows, so the two commands cannot disagree.
+Holm's correction over its family. The headline measures under all conditions are one family, whether or not they are
+shown. Rows over unvalidated cues, other measures named by the user, and the single cues of one measure are separate
+families. `overtone check` uses the same rows, so the two commands cannot disagree.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ from overtone.stats.repeats import NORMAL, noise_of_mean, within_variance
 
 SEED = 7
 DRAWS = 10_000
-LEVEL = 1 - significance.LEVEL  # of the intervals
+LEVEL = 1 - significance.LEVEL  # confidence level of the intervals
 SIGNATURE = (
     f"compare|v2|pair:item,condition,repeat|cluster:script|test:sign-flips|draws:{DRAWS}|seed:{SEED}"
     f"|level:{LEVEL}|adjust:holm-by-family|unchanged:below {TIE:g} of the scale"
 )
-LARGEST = 10  # changes of a score that are listed in each direction
+LARGEST = 10  # number of changes of a score to list in each direction
 ALL = "all"
 TOO_FEW = "too few scripts"
 HEADLINE, OTHER, CUES = "headline tests", "tests of other measures", "tests of single cues"  # families
-NOT_VALIDATED = " on cues not validated"  # after the name of a family
+NOT_VALIDATED = " on cues not validated"  # appended to the name of a family
 
 Pairs = list[tuple[Answer, Answer]]
 
 
 class Change(Struct, frozen=True):
-    """One measure in both runs over the same asks. `by` is the mean of second − first; its `asked` counts the pairs of
-    asks, its `scored` those with a value on both sides. `p` is two-sided; `adjusted` is corrected for all `tests` tests
-    of its family."""
+    """One measure in both runs over the same asks. `by` is the mean of second − first: `by.asked` counts the pairs of
+    asks, `by.scored` the pairs with a value on both sides. `p` is two-sided; `adjusted` is `p` corrected for all
+    `tests` tests of the family."""
 
     key: str
     condition: str
@@ -64,11 +64,11 @@ class Change(Struct, frozen=True):
     adjusted: float | None
     family: str
     tests: int
-    only_first: int  # pairs that only the first run has a value for
+    only_first: int  # pairs with a value only in the first run
     only_second: int
     worse: int  # pairs of a right-or-wrong measure that went from right to wrong
     improved: int
-    noise: float | None = None  # 95 % of differences between runs that differ in nothing but chance are smaller
+    noise: float | None = None  # 95 % of differences by chance alone are smaller than this
 
     @property
     def verdict(self) -> str:
@@ -100,7 +100,7 @@ class Tested(NamedTuple):
 
 
 class Table(Struct, frozen=True):
-    """The rows of all cues, or those of each cue for one measure."""
+    """The rows of all measures over all cues, or the rows of one measure by cue."""
 
     key: str
     title: str
@@ -122,7 +122,7 @@ class Flip(Struct, frozen=True):
 
 
 class Flips(Struct, frozen=True):
-    """The changes behind one row: right to wrong and back, or the largest changes of a score; the largest first.
+    """The changes behind one row: from right to wrong and back, or the changes of a score, the largest first.
 
     If neither direction is better, `worse` holds the decreases and `improved` the increases. The totals include changes
     that are not listed.
@@ -140,13 +140,13 @@ class Flips(Struct, frozen=True):
 
 
 class Comparison(Struct, frozen=True):
-    """Two runs, compared on what they share. `unlike` is empty unless the comparison was forced."""
+    """Two runs, compared on the asks that both have. `unlike` is empty unless the comparison was forced."""
 
     first: str
     second: str
     first_model: str
     second_model: str
-    shared: int  # asks of the core in both
+    shared: int  # asks of the core that both runs have
     only_first: int
     only_second: int
     conditions_apart: tuple[str, ...]  # conditions that only one of the runs has
@@ -160,8 +160,8 @@ class Comparison(Struct, frozen=True):
 def share(
     first: Reading, second: Reading, conditions: Sequence[str] = (), *, core: bool = True
 ) -> tuple[Pairs, int, int]:
-    """Return the asks that both runs have, and how many only one of them has, in the benchmark's core or in all
-    of it."""
+    """Return the pairs of asks that both runs have, the number of asks only in the first run, and the number only in
+    the second. If `core` is false, the asks outside the benchmark's core count too."""
 
     def asks(reading: Reading) -> dict[tuple[str, str, int], Answer]:
         return {
@@ -176,7 +176,7 @@ def share(
 
 
 def share_for(first: Reading, second: Reading, measures: Iterable[Measure], conditions: Sequence[str] = ()) -> Pairs:
-    """Return the asks that these measures compare: those of the core, or all if one of them counts every ask."""
+    """Return the pairs of asks to compare: asks of the core, or all asks if one of the measures counts every ask."""
     return share(first, second, conditions, core=not any(m.every for m in measures))[0]
 
 
@@ -189,7 +189,7 @@ def differences(
 
 
 def compare(first: Reading, second: Reading, names: Sequence[str] = (), conditions: Sequence[str] = ()) -> Comparison:
-    """Compare two runs, even if they are not comparable: check `unlike` before you use the numbers."""
+    """Compare two runs, even if they are not comparable: check `unlike` before using the numbers."""
     pairs, only_first, only_second = share(first, second, conditions)
     measures = wanted(first, second, names)
     compared = share_for(first, second, measures, conditions)
@@ -228,16 +228,16 @@ def compare(first: Reading, second: Reading, names: Sequence[str] = (), conditio
 
 
 def left_out(measure: Measure, judges: Sequence[str]) -> str:
-    """Write the note on judges that judged only one of the runs."""
+    """Write a note on judges that scored only one of the runs."""
     are = "is" if len(judges) == 1 else "are"
     return f"{measure.label}: {' and '.join(judges)} judged only one of the runs and {are} not used"
 
 
 def changes(first: Reading, second: Reading, names: Sequence[str] = (), conditions: Sequence[str] = ()) -> list[Tested]:
-    """Return the rows of the headline measures and of the measures named, by level, with corrected p-values.
+    """Return the rows of the headline measures and of the measures in `names`, by level, with corrected p-values.
 
-    The headline rows are always included, so that their correction does not depend on the names. A headline measure
-    that the runs measured differently is left out unless it is named.
+    The headline rows are always included, so that their correction does not depend on `names`. A headline measure
+    that the two runs measured differently is left out unless it is in `names`.
     """
     asked = {measure.name: measure for measure in wanted(first, second, names)}
     headline = [
@@ -258,7 +258,7 @@ def changes(first: Reading, second: Reading, names: Sequence[str] = (), conditio
 
 
 def _scored_pairs(pairs: Pairs, measures: Sequence[Measure]) -> Iterator[tuple[str, Measure, Pairs]]:
-    """Yield each condition and measure with its pairs, where at least one reply has a score."""
+    """Yield (condition, measure, pairs of asks), if at least one reply in the pairs has a score."""
     for condition in dict.fromkeys(a.condition for a, _ in pairs):
         here = [(a, b) for a, b in pairs if a.condition == condition]
         for measure in measures:
@@ -268,8 +268,8 @@ def _scored_pairs(pairs: Pairs, measures: Sequence[Measure]) -> Iterator[tuple[s
 
 
 def wanted(first: Reading, second: Reading, names: Sequence[str]) -> list[Measure]:
-    """Return the named measures, or those of the headline. A measure that reads the same judges as a headline measure
-    is replaced by it."""
+    """Return the measures in `names`; without names, the headline measures. A named measure that reads the same judges
+    as a headline measure is replaced by the headline measure."""
     readings = [first, second]
     headline = measure_names.headline(readings)
     judged = {m.scores: m for m in headline if "@" in "".join(m.scores)}
@@ -296,7 +296,8 @@ def _by_cue(pairs: Pairs) -> list[tuple[str, Pairs]]:
 
 
 def values(measure: Measure, pairs: Pairs) -> tuple[list[float], list[float], list[str]]:
-    """Return the values of both sides if both have one, and their scripts. A difference below the tie is made 0."""
+    """Return the first values, the second values and the scripts of all pairs with a value on both sides. Values that
+    differ by less than `tie_of` are made equal."""
     read = ((measure.read(a), measure.read(b), a.item.group) for a, b in pairs)
     tie = tie_of(measure)
     both = [(x, x if abs(y - x) < tie else y, group) for x, y, group in read if x is not None and y is not None]
@@ -304,8 +305,8 @@ def values(measure: Measure, pairs: Pairs) -> tuple[list[float], list[float], li
 
 
 def noise_of(measure: Measure, pairs: Pairs) -> float | None:
-    """Return the run-to-run spread of the mean difference: 95 % of the differences between two runs on these items that
-    differ only by chance are smaller. None unless enough scripts were repeated in both runs."""
+    """Return the run-to-run spread of the mean difference: if two runs on these items differ only by chance, 95 % of
+    their differences are smaller. None unless enough scripts were repeated in both runs."""
     rows = [(measure.read(a), measure.read(b), a) for a, b in pairs]
     known = [(y - x, a.item_id, a.item.group) for x, y, a in rows if x is not None and y is not None]
     variance = within_variance([d for d, _, _ in known], [item for _, item, _ in known], [group for *_, group in known])
@@ -402,8 +403,8 @@ def _flips(row: Change, measure: Measure, pairs: Pairs) -> Flips:
 
 
 def behind(first: Reading, second: Reading, key: str) -> list[str]:
-    """Return the cases behind a row of a comparison, in the order of the first run; an empty list for an unknown
-    key."""
+    """Return the cases behind the row `key` of a comparison, in the order of the first run; an empty list for an
+    unknown key."""
     head, *parts = key.split("/")
     if head != "compare" or len(parts) < 4:
         return []

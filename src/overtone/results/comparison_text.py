@@ -79,8 +79,8 @@ def _sentence(comparison: Comparison, row: Change) -> str:
 
 
 def outcome(row: Change, first: str, second: str, of: int | None = None, *, brief: bool = False) -> str:
-    """Write the difference of a row as a clause: whether it is significant, and by which test. `of` is the number of
-    asks of the first run that could have been paired. A `brief` clause does not name the test."""
+    """Write a clause on the difference of a row: its size, whether it is significant, and the test. `of` is the number
+    of asks of the first run that could have been paired. A `brief` clause does not name the test."""
     by = f"{change(row.by.value, row)} {unit(row)}".strip()
     if row.verdict:
         word = "higher" if (row.by.value or 0) > 0 else "lower"
@@ -119,7 +119,7 @@ def _spread(row: Change) -> str:
 
 
 class Scale(Protocol):
-    """How values are shown: a row of a comparison, or the description of a measure."""
+    """The number format of values. A row of a comparison has these fields, and so has the description of a measure."""
 
     @property
     def shown(self) -> str: ...

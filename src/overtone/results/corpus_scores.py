@@ -1,7 +1,7 @@
-"""Corpus scores, which are not the mean of the replies' own scores: word error rates, corpus BLEU, distinctness.
+"""Corpus scores, which are not means of the scores of single replies: word error rates, corpus BLEU, distinctness.
 
-They are computed from the sufficient statistics in each score's detail; no text is read again. Intervals are clustered
-by script. The effect of a missing reply is unknown, so they have no bounds, except word error rates of transcripts.
+Corpus scores are computed from the counts in the details of each score; no text is read again. Intervals are clustered
+by script. The effect of a missing reply is unknown, so only word error rates of transcripts have bounds.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from overtone.scores import ScoreInfo
 from overtone.stats import cluster, corpus_sums
 
 Detail = Mapping[str, float | int | str | None]
-Row = tuple[Detail, str]  # of a scored reply, and its script
+Row = tuple[Detail, str]  # the details of a reply's score, and the reply's script
 
 TRANSCRIPTS = "wer"  # the score whose details count a transcript's errors
-WER_CORPUS = "wer_corpus"  # the measure that is made of them
+WER_CORPUS = "wer_corpus"  # the measure that is computed from these details
 NO_INTERVAL = "falls as replies are added: compare equal numbers of replies only; no interval"
 
 
 def over(metric: str, answers: Sequence[Answer], info: ScoreInfo, turn: int | None = None) -> Estimate:
-    """Compute a metric over replies (the last ones, or those to one turn): its corpus score if it has one, else its
-    mean."""
+    """Compute a metric over the last reply of each answer, or over the replies to one turn: the metric's corpus score
+    if it has one, otherwise the mean."""
     scores = [(_score(a, metric, turn), a.item.group) for a in answers]
     if info.corpus:
         needed = needed_by(info)
@@ -38,7 +38,7 @@ def over(metric: str, answers: Sequence[Answer], info: ScoreInfo, turn: int | No
     valued = [(None if score is None else score.value, group) for score, group in scores]
     known = [value for value, _ in valued if value is not None]
     made = estimate(valued, kind="proportion" if info.reduce == "share" else "mean", good=good, bad=bad)
-    if info.scale == "percent":  # of errors too, 100 % is the natural far end
+    if info.scale == "percent":  # for error rates too, 100 % is the natural end
         made = from_scale(made, 0.0, 1.0)
     return on_scale(made, *info.ends(known))
 
@@ -62,7 +62,7 @@ def bleu(rows: Sequence[Row], asked: int) -> Estimate:
 
 
 def distinct(rows: Sequence[Row], asked: int) -> Estimate:
-    """Compute the share of different n-grams in all n-grams of the replies, from the hashes in the details."""
+    """Compute the number of distinct n-grams ÷ the number of all n-grams in the replies, from hashes in the details."""
     different: set[bytes] = set()
     total = 0.0
     for detail, _ in rows:
@@ -103,7 +103,7 @@ def _within(x: float) -> float:
 
 
 def counts(answer: Answer) -> dict[str, float] | None:
-    """Return the alignment counts of a transcript's normalised words, or None if it has none."""
+    """Return the alignment counts of a transcript's normalised words, or None if the transcript has no such counts."""
     score = answer.scores.get(TRANSCRIPTS) if answer.answered else None
     if score is None or not complete(score, ALIGNMENT):
         return None

@@ -1,8 +1,8 @@
 """EmoAlign with its context: the rate, the agreement expected by chance, κ, and the unknown emotions.
 
-A model that always replies in one tone agrees with its references as often as they have that tone. So the rate is shown
-with the agreement of two independent raters with the same label shares, and with Cohen's κ. Other and unknown are
-separate categories on each side: they never match, neither in the rate nor by chance.
+A model that always replies in one tone agrees with every reference that has this tone. So the rate is shown with the
+agreement of two independent raters with the same label shares, and with Cohen's κ. The labels "other" and "unknown"
+never match, neither in the rate nor by chance.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ Codes = npt.NDArray[np.intp]
 
 
 class Aligned(Struct, frozen=True):
-    """One group of replies. Intervals are clustered by script; they are NaN with fewer than two scripts. κ is NaN as
-    well if chance agreement is 1."""
+    """The alignment of one group of replies. Intervals are clustered by script and are NaN with fewer than two scripts.
+    κ is also NaN if chance agreement is 1."""
 
     condition: str
     style: str  # "" is all styles together
@@ -98,7 +98,7 @@ def _row(metric: str, condition: str, style: str, answers: list[Answer]) -> Alig
 
 
 def agreement(a: Codes, b: Codes, known: npt.NDArray[np.bool_]) -> tuple[float, float, float]:
-    """Return rate, chance and κ of the label codes of two sides; `known` says which codes can match."""
+    """Return rate, chance and κ for two lists of label codes; `known` marks the codes that can match."""
     if not a.size:
         return math.nan, math.nan, math.nan
     rate = float(((a == b) & known[a]).mean())

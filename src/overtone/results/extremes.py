@@ -1,7 +1,7 @@
 """The worst and the best replies of a condition, with the judges' reasons: where to look first.
 
-Replies are ranked by the panel's score in the first available dimension of FIRST, ties by the mean of all dimensions.
-Without judges, the similarity to the reference reply ranks them; the label says so, because that is not a judgement.
+Replies are ranked by the panel's score in the first available dimension of FIRST, and ties by the mean of all
+dimensions. Without judges, replies are ranked by their similarity to the reference reply, and the label says so.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ SHOWN = 5
 class Word(Struct, frozen=True):
     """The score and reason of one judge for a reply in one dimension."""
 
-    dimension: str  # its label
+    dimension: str  # the judge's label
     judge: str
     value: float | None
     why: str
 
 
 class Extreme(Struct, frozen=True):
-    """A reply at one end of the ranking. `ask` identifies it in a reading."""
+    """A reply at one end of the ranking. `ask` identifies the reply in a reading."""
 
     ask: int
     case: str
@@ -48,10 +48,10 @@ class Extreme(Struct, frozen=True):
 
 
 class Extremes(Struct, frozen=True):
-    """Both ends of one condition, the most extreme first."""
+    """The worst and the best replies of one condition, the most extreme first."""
 
-    by: str  # in words
-    key: str  # of the dimension, or the metric's name
+    by: str  # the criterion in words
+    key: str  # the key of the dimension, or the name of the metric
     judged: bool
     worst: list[Extreme]
     best: list[Extreme]
@@ -105,7 +105,7 @@ def _by_judges(
 
 
 def _placed(dimension: Dimension, value: float) -> float:
-    """Return the position of a value between the worst (0) and the best (1) end of its scale."""
+    """Return the position of a value on the dimension's scale, from 0 (worst) to 1 (best)."""
     low, high = dimension.low, dimension.high
     share = (value - low) / (high - low) if low is not None and high is not None and high > low else value
     return 1 - share if dimension.better == "lower" else share

@@ -1,6 +1,6 @@
 """The ledger of problems: failures, refusals, unreadable replies and missing scores.
 
-No problem is dropped silently: each line has a count and names some of the affected cases.
+No problem is dropped silently: each line of the ledger has a count and names some of the affected cases.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SHOWN = 3
 
 
 class Place(Struct, frozen=True):
-    """The case of a problem, and the detail that was stored with it."""
+    """The case in which a problem occurred, and the stored detail of the problem."""
 
     case: str
     item: str
@@ -54,7 +54,7 @@ KINDS = ("failure", "refusal", "extraction", "unscored", "note")
 def make_ledger(
     answers: Iterable[Answer], declared: Declared, text_of: Callable[[Answer], str] = lambda answer: ""
 ) -> Ledger:
-    """Count the problems of these answers. `text_of` reads the reply of an answer whose reply is not in memory."""
+    """Count the problems of these answers. `text_of` returns the reply's text if the answer does not hold its reply."""
     counts: dict[tuple[str, str], int] = {}
     places: dict[tuple[str, str], list[Place]] = {}
     pending = 0
@@ -74,7 +74,7 @@ def make_ledger(
 
 
 def entries(answers: Iterable[Answer], declared: Declared) -> Iterator[tuple[Answer, str, str, str]]:
-    """Yield every problem: the answer, its kind, its reason and its detail."""
+    """Yield (answer, kind, reason, detail) for every problem."""
     needed = {score: details for score, info in declared.items() if (details := needed_by(info))}
     for answer in answers:
         if answer.failed:

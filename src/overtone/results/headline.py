@@ -1,4 +1,4 @@
-"""A benchmark's own headline tables over a run, as its authors would print them, each number with its interval."""
+"""The headline tables that a benchmark defines, computed for a run, each number with its interval."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from overtone.suite import Column, Headline
 
 SEED = 13
 DRAWS = 1000
-UNNAMED = "not named"  # the line of items whose files do not say what the lines are about
+UNNAMED = "not named"  # the name of the line for items without a value of the field that names the lines
 Scales = Mapping[str, tuple[float, float]]  # a score's name → its ends
 
 
 class SuiteRow(Struct, frozen=True):
-    """One line of a headline. `cells` has a number for each column, None if no item counts."""
+    """One line of a headline table. `cells` has a number for each column, None if no item counts for the column."""
 
     key: str
     condition: str
-    name: str  # the value of the headline's `rows`
+    name: str  # the value of the field `Headline.rows`
     cells: tuple[Estimate | None, ...]
 
 
@@ -45,8 +45,8 @@ def has_own_tables(reading: Reading) -> bool:
 
 
 def suite_tables(reading: Reading) -> list[SuiteTable]:
-    """Return the headline tables of the run's benchmark; an empty list if it has none or none of their items were
-    asked. A table without any score, e.g. of a judge that was not asked, is left out if other tables have scores."""
+    """Return the headline tables of the run's benchmark; an empty list if the benchmark has none, or if no item of a
+    table was asked. A table without any score, e.g. of a missing judge, is left out if other tables have scores."""
     suite = reading.suite
     if suite is None or not suite.headlines:
         return []
@@ -62,7 +62,7 @@ def suite_tables(reading: Reading) -> list[SuiteTable]:
 
 
 def _scales(reading: Reading) -> Scales:
-    """Return the ends of every score whose rubric or metric declares them."""
+    """Return score → ends of its scale, for scores whose rubric or metric declares both ends."""
     judged = read_dimensions(reading.meta, reading.signatures).values()
     scales = [(name, info.low, info.high) for name, info in reading.declared.items()]
     scales += [(dimension.key, dimension.low, dimension.high) for dimension in judged]
@@ -70,7 +70,7 @@ def _scales(reading: Reading) -> Scales:
 
 
 def read_scored(reading: Reading) -> list[Scored]:
-    """Return every ask of a run as headlines read it; an ask without a reply has no values."""
+    """Return every ask of a run with the values that headlines need; an ask without a reply has no values."""
     judges = {name.partition("@")[0]: [""] for name in reading.signatures if "@" in name}
     judges = {key: judges_of(key, reading.signatures) for key in judges}
     suite = reading.suite
@@ -90,7 +90,7 @@ def read_scored(reading: Reading) -> list[Scored]:
 def _values(
     answer: Answer, judges: dict[str, list[str]], parts: Sequence[str]
 ) -> tuple[dict[str, float | None], dict[str, str]]:
-    """Return the values of a reply's scores by name, and the texts in their details."""
+    """Return score → value for a reply, and `score.key` → text for each text in the details of its scores."""
     values = {name: answer.value(name) for name in answer.scores}
     for part in parts:
         metric, _, key = part.partition(".")
@@ -109,7 +109,7 @@ def _values(
 
 
 def cases_by_key(reading: Reading) -> Iterator[KeyedCases]:
-    """Yield the key of every number of the headline tables, ROW/COLUMN, with the cases of its replies."""
+    """Yield the key of every number in the headline tables, ROW/COLUMN, with the cases of the replies that count."""
     suite = reading.suite
     if suite is None or not suite.headlines:
         return
@@ -129,7 +129,7 @@ def cases_by_key(reading: Reading) -> Iterator[KeyedCases]:
 
 
 def _parts(headline: Headline, scored: Sequence[Scored]) -> Iterator[tuple[str, str, str, list[Scored]]]:
-    """Yield (key, condition, name, replies) of every line."""
+    """Yield (key, condition, name, replies) for every line of a headline table."""
     parts: dict[tuple[str, str], list[Scored]] = {}
     for one in scored:
         name = _row_name(one.item, headline.rows) if headline.rows else ""
@@ -139,7 +139,8 @@ def _parts(headline: Headline, scored: Sequence[Scored]) -> Iterator[tuple[str, 
 
 
 def _row_name(item: Item, field: str) -> str:
-    """Return the name of a line. A cue that is not one of our cues has the benchmark's own words."""
+    """Return the name of an item's line: the value of `field`. A cue that Overtone does not know is named in the
+    benchmark's own words."""
     name = str(getattr(item, field)) or (item.cue_text if field == "cue" else "")
     return name or UNNAMED
 
@@ -152,8 +153,8 @@ def _rows(headline: Headline, scored: Sequence[Scored], scales: Scales) -> Itera
 
 
 def number(column: Column, replies: Sequence[Scored], scales: Scales | None = None) -> Estimate | None:
-    """Compute one column over the replies that count for it, with an interval by group within its scale; None without
-    replies."""
+    """Compute one column over the replies that count for it; None without such replies. The interval is clustered by
+    group and stays within the scale of the column."""
     if not replies:
         return None
     scale, offset = column.scale, column.offset
@@ -181,14 +182,14 @@ def number(column: Column, replies: Sequence[Scored], scales: Scales | None = No
 
 
 def _uncertain(made: Estimate) -> Estimate:
-    """Return the number without an interval of width 0: equal groups do not show how much other groups vary."""
+    """Drop an interval of width 0: if all groups have the same value, their spread cannot be estimated."""
     if made.low is None or made.low != made.high:
         return made
     return msgspec.structs.replace(made, low=None, high=None, note="no interval: all groups have the same value")
 
 
 def _ends(column: Column, scales: Scales) -> tuple[float, float]:
-    """Return the limits of a column's intervals."""
+    """Return the lowest and the highest possible value of a column; infinite if unknown."""
     if column.ends is not None:
         return column.ends
     used = list(column.balance.values()) or [(column.score, 1.0)]
@@ -214,7 +215,7 @@ def _balanced(column: Column, replies: Sequence[Scored]) -> Estimate:
 
     def score(sums: corpus_sums.Sums) -> float:
         totals, counts = sums[: len(places)], sums[len(places) :]
-        there = counts > 0.5  # a count, less one that was left out
+        there = counts > 0.5  # counts are differences of sums, so they may not be exactly 0
         return float((totals[there] / counts[there]).mean()) if there.any() else math.nan
 
     interval = corpus_sums.jackknife(rows, [group for _, _, group in valued], score)
@@ -224,7 +225,7 @@ def _balanced(column: Column, replies: Sequence[Scored]) -> Estimate:
 
 
 def _once(column: Column, replies: Sequence[Scored]) -> Sequence[Scored]:
-    """Return the replies or, if a score is about whole groups, one reply for each group and repeat."""
+    """Return the replies; if the column's score is about whole groups, return one reply per group and repeat."""
     if column.each == "reply":
         return replies
     first: dict[tuple[str, str, int], Scored] = {}
@@ -239,7 +240,8 @@ def _once(column: Column, replies: Sequence[Scored]) -> Sequence[Scored]:
 
 
 def _differences(headline: Headline, scored: Sequence[Scored], scales: Scales) -> SuiteTable:
-    """Make the table of differences between conditions in each mean of a headline, over replies that both have."""
+    """Make the table of differences between two conditions, for each column of a headline that is a mean. Only items
+    with replies under both conditions count."""
     columns = tuple(
         msgspec.structs.replace(c, kind="points" if c.kind == "percent" else c.kind) for c in _means(headline)
     )
@@ -262,7 +264,7 @@ def _means(headline: Headline) -> list[Column]:
 def _paired(
     headline: Headline, scored: Sequence[Scored]
 ) -> Iterator[tuple[str, str, str, list[tuple[Scored, Scored]]]]:
-    """Yield (key, conditions, name, pairs of replies to one item) of every two conditions that differ in one thing."""
+    """Yield (key, conditions, name of the line, pairs of replies to one item) for each pair from `_apart_by_one`."""
     parts = {(condition, name): rows for _, condition, name, rows in _parts(headline, scored)}
     conditions = list(dict.fromkeys(condition for condition, _ in parts))
     for first, second in _apart_by_one(conditions):
@@ -277,7 +279,7 @@ def _paired(
 
 
 def _apart_by_one(conditions: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield every two conditions with the same prompt or the same input; audio comes before its replacements."""
+    """Yield each pair of conditions that differ only in the prompt or only in the input; audio comes first."""
     ordered = sorted(conditions, key=lambda c: c.partition("/")[2] != "audio")
     for place, first in enumerate(ordered):
         for second in ordered[place + 1 :]:

@@ -1,7 +1,7 @@
 """Choose the replies that represent a run in a single number: by prompt, by validated cues, and by source of the clips.
 
-A benchmark can hold the same scripts as synthesised and as human speech. Their numbers are pooled only if the user asks
-for it: the headline is over the synthesised clips, as in EchoMind's paper, and the others have separate rows.
+A benchmark can hold the same scripts as synthesised and as human speech. These sources are pooled only if the user asks
+for it. By default the headline is over the synthesised clips, as in EchoMind's paper; other sources have separate rows.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ ALL = "all"  # in place of a source: the clips of all sources together
 
 
 def talk_condition(readings: Sequence[Reading], prompt: str = "", input: str = "audio") -> list[str]:
-    """Return the condition whose replies represent each run: the requested prompt, else the first that all runs share.
+    """Return, for each run, the condition whose replies represent it. Its prompt is `prompt` or, without one, the first
+    that all runs have.
 
-    If they share none, each run gets its first; a run without replies gets "". Oracles are never chosen.
+    If the runs have no prompt in common, each run gets its own first prompt. A run without replies gets "". Prompts
+    that state the cue are never chosen.
     """
     order = ("enhance", "basic", "zero")
     if prompt and prompt not in order:
@@ -36,7 +38,7 @@ def talk_condition(readings: Sequence[Reading], prompt: str = "", input: str = "
 
 
 def prompt_notes(readings: Sequence[Reading], conditions: Sequence[str]) -> list[str]:
-    """Return the note for runs in which `talk_condition` found no common prompt."""
+    """Return a note if `talk_condition` found no common prompt for the runs, otherwise an empty list."""
     if len({c for c in conditions if c}) < 2:
         return []
     each = ", ".join(f"{r.name}: {c}" for r, c in zip(readings, conditions, strict=True) if c)
@@ -44,7 +46,7 @@ def prompt_notes(readings: Sequence[Reading], conditions: Sequence[str]) -> list
 
 
 def headline(answers: Iterable[Answer]) -> list[Answer]:
-    """Return the core without clips whose cue is not validated; all of the core if no cue is validated."""
+    """Return the answers of the core without unvalidated cues; if no cue is validated, all answers of the core."""
     core = [a for a in answers if not a.item.part]
     sure = [a for a in core if a.item.status != "unvalidated"]
     return sure if len(sure) == len(core) or any(a.item.status == "validated" for a in sure) else core
@@ -54,13 +56,13 @@ def headline(answers: Iterable[Answer]) -> list[Answer]:
 
 
 def headline_sources(sources: Iterable[str]) -> frozenset[str]:
-    """Return the sources of the headline: synthesis, or else all but human recordings."""
+    """Return the sources of the headline: synthesis or, without it, all sources except human recordings."""
     known = frozenset(sources) - {""}
     return frozenset({SYNTHESIS}) if SYNTHESIS in known else (known - {HUMAN}) or known
 
 
 def sources_of(reading: Reading) -> list[str]:
-    """Return the sources of a run's clips, those of the headline first; a benchmark need not name any."""
+    """Return the sources of a run's clips, the sources of the headline first; empty if no clip has a source."""
     known = {a.item.source for a in reading.answers} - {""}
     return sorted(known, key=lambda source: (source not in headline_sources(known), source))
 
@@ -84,8 +86,8 @@ def of_source(reading: Reading, source: str) -> Reading:
 
 
 def over_headline(readings: Sequence[Reading], source: str = "") -> list[Reading]:
-    """Restrict runs to the clips that a single number is over: the requested source's, else the headline's. If the runs
-    share sources, the headline is chosen among those, so that all runs use the same clips."""
+    """Restrict runs to the clips of the requested source or, without one, of the headline. If the runs have sources in
+    common, the headline is chosen among these sources, so that all runs use the same clips."""
     if source:
         return [of_source(reading, source) for reading in readings]
     held = [set(sources_of(reading)) for reading in readings]
@@ -118,7 +120,7 @@ def by_condition(reading: Reading) -> dict[str, list[Answer]]:
 
 
 def source_note(reading: Reading) -> str:
-    """Write which clips the headline is over if the run has several sources; otherwise ""."""
+    """Write a note that names the clips of the headline if the run has several sources; otherwise ""."""
     known = sources_of(reading)
     if len(known) < 2:
         return ""

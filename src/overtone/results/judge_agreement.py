@@ -1,4 +1,4 @@
-"""Agreement of judges: between judges on the same replies, and of each judge with itself when asked again."""
+"""Agreement of judges: between judges on the same replies, and between repeated verdicts of one judge."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SEED = 20_251
 
 
 class AgreementRow(Struct, frozen=True):
-    """One dimension, rated by several judges (`judges`) or repeatedly by one judge (`repeats`).
+    """The agreement on one dimension, between several judges (`judges`) or between one judge's verdicts (`repeats`).
 
     `alpha` is Krippendorff's for ordinal data, with a bootstrap interval over scripts. `exact`, `within_one` and
     `spearman` are means over pairs of judges, or of repeats. They are None if undefined: no variation, no pair.
@@ -57,7 +57,7 @@ def agreements(answers: Iterable[Answer], dimensions: Mapping[str, Dimension]) -
 
 
 def draws_of(answer: Answer, name: str) -> list[float | None]:
-    """Return the single verdicts behind a score that are numbers."""
+    """Return the single verdicts behind a score, None for a verdict that is not a number."""
     score = answer.scores.get(name)
     verdicts = str(score.detail.get("values") or "") if score is not None and answer.answered else ""
     return [_number(text) for text in verdicts.split(",")] if verdicts else []
@@ -99,7 +99,8 @@ def _row(
 
 
 def _coverage(judges: Sequence[str], units: Sequence[Sequence[float | None]]) -> str:
-    """Return how many replies each judge rated, if that differs: n counts replies that at least two of them rated."""
+    """Write the number of replies that each judge rated, if judges differ in it; otherwise "". The row's n counts only
+    replies that at least two judges rated."""
     counts = [sum(values[place] is not None for values in units) for place in range(len(judges))]
     if len(set(counts)) < 2:
         return ""

@@ -1,8 +1,8 @@
 """The judges' scores of replies: per dimension, judge, panel and style, with counts and intervals.
 
 A judge's scores are named DIMENSION@LABEL. The label, scale and clips of a dimension are in the run's meta under
-"rubrics", written when the run was judged; without it, only the scores are known. The panel is the mean over judges,
-over replies that every judge scored. A judge without any value for a dimension is left out of it.
+"rubrics", written when the run was judged; without this entry, only the scores are known. The panel's score of a reply
+is the mean over judges, if every judge scored it. A judge without any value for a dimension is left out of its panel.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from overtone.results.measures import Estimate, estimate, within
 from overtone.results.side_measures import by_basis
 from overtone.schema import STYLES, Score
 
-PANEL = ""  # in place of a judge's label
+PANEL = ""  # stands for the panel in place of a judge's label
 SPEECH, IMPLICIT, FALSE_CUE = "cspeechrel", "cspeechrel_implicit", "false_cue"
 ORDER = ("cctxfit", "crespnat", "ccolloqdeg", SPEECH, IMPLICIT, "ves", FALSE_CUE)
 _DID_NOT_COME = ("not judged:", "the judge did not answer:")
@@ -30,7 +30,7 @@ _JUDGE = re.compile(r"\|judge:(.*?)(?:\|temperature:|\|seed:|\|repeats:|\|calls:
 
 
 class Dimension(Struct, frozen=True):
-    """One dimension of a rubric. `styles` are the clips that it is asked about, empty for all."""
+    """One dimension of a rubric. `styles` are the styles of the clips that it is asked about; empty means all."""
 
     key: str
     label: str
@@ -38,18 +38,18 @@ class Dimension(Struct, frozen=True):
     high: float | None = None
     better: str = "higher"
     styles: tuple[str, ...] = ()
-    only: dict[str, tuple[str, ...]] = {}  # field of an item → the values of items it is asked about, all where empty
+    only: dict[str, tuple[str, ...]] = {}  # field of an item → allowed values; empty: all items
     rubric: str = ""
-    unvalidated: dict[str, bool] = {}  # judge's label → whether it has still to prove itself
+    unvalidated: dict[str, bool] = {}  # judge's label → whether the judge is not yet validated
 
     @property
     def share(self) -> bool:
-        """Whether its values are yes or no, so that their mean is a rate."""
+        """Whether the verdicts are yes or no, so that their mean is a rate."""
         return (self.low, self.high) == (0, 1)
 
     @property
     def cued(self) -> bool:
-        """Whether it is only asked about clips with a cue."""
+        """Whether the dimension is only asked about clips with a cue."""
         return bool(self.styles) and "neutral" not in self.styles and len(self.styles) > 1
 
 
@@ -59,11 +59,11 @@ class JudgedRow(Struct, frozen=True):
     basis: str
     dimension: Dimension
     judge: str  # "" is the panel
-    headline: Estimate  # over all clips the dimension is asked about
-    target: Estimate | None  # of a dimension that is asked about cued clips: target clips alone
+    headline: Estimate  # over all clips that the dimension is asked about
+    target: Estimate | None  # over target clips only, if the dimension is asked about cued clips
     styles: dict[str, Estimate]
     unvalidated: bool
-    signature: str = ""  # of a judge
+    signature: str = ""  # the judge's
 
 
 class Difference(Struct, frozen=True):
@@ -73,7 +73,7 @@ class Difference(Struct, frozen=True):
     kind: str  # implicit, hears
     dimension: Dimension
     judge: str
-    first: str  # what is compared, in words
+    first: str  # the names of the two compared scores
     second: str
     by: Estimate
 
@@ -83,16 +83,17 @@ class Trouble(Struct, frozen=True):
 
     dimension: Dimension
     judge: str
-    asked: int  # replies with a score of it, valued or not
+    asked: int  # replies that this judge scored, with or without a value
     unscored: int
-    unread: int  # verdicts that came and could not be read, of replies scored all the same too
-    missing: int  # verdicts that did not come
-    skipped: int  # verdicts that were not asked for: there was nothing to put before the judge
-    reasons: dict[str, int]  # why a reply has no value → how often
+    unread: int  # unreadable verdicts, also on replies that got a score from other verdicts
+    missing: int  # verdicts that the judge did not return
+    skipped: int  # verdicts not requested, because there was nothing to judge
+    reasons: dict[str, int]  # reason for a missing value → count
 
 
 def read_dimensions(meta: Mapping[str, str], names: Iterable[str]) -> dict[str, Dimension]:
-    """Return the dimensions that score names belong to, described as far as the run's meta does."""
+    """Return key → dimension for the judges' scores in `names`. If the run's meta does not describe a dimension, only
+    its key is known."""
     try:
         described: Any = msgspec.json.decode(meta.get("rubrics", "") or "{}")
     except (msgspec.MsgspecError, RecursionError):  # an untrusted run may hold anything there
@@ -109,23 +110,24 @@ def read_dimensions(meta: Mapping[str, str], names: Iterable[str]) -> dict[str, 
 
 
 def judges_of(key: str, names: Iterable[str]) -> list[str]:
-    """Return the labels of the judges that scored a dimension."""
+    """Return the labels of the judges with a score of the dimension `key` in `names`."""
     return sorted(label for name in names for dimension, at, label in [name.partition("@")] if at and dimension == key)
 
 
 def judge_names(answers: Iterable[Answer], signatures: Collection[str]) -> set[str]:
-    """Return the judges' scores of these replies that are among the run's `signatures`; a judge without any value in
-    the run is not."""
+    """Return the names of the judges' scores of these replies that are in the run's `signatures`. A judge without any
+    value in the run is not in `signatures`."""
     return {name for a in answers for name in a.scores if "@" in name and name in signatures}
 
 
 def scored_names(answers: Iterable[Answer]) -> set[str]:
-    """Return the judges' scores that have a value for at least one of these replies."""
+    """Return the names of judges' scores with a value for at least one of these replies."""
     return {name for a in answers for name, score in a.scores.items() if "@" in name and score.value is not None}
 
 
 def value(answer: Answer, key: str, judge: str, judges: Sequence[str]) -> float | None:
-    """Return a judge's value of a reply, or the panel's: the mean of all judges, None if one of them has none."""
+    """Return the value that `judge` gave to a reply. For the panel, return the mean over `judges`, None if one of the
+    judges gave no value."""
     if judge:
         return answer.value(f"{key}@{judge}")
     values = [answer.value(f"{key}@{label}") for label in judges]
@@ -134,14 +136,14 @@ def value(answer: Answer, key: str, judge: str, judges: Sequence[str]) -> float 
 
 
 def replies_of(answers: Iterable[Answer]) -> list[Answer]:
-    """Return the replies that judges rate: conversations of the benchmark's core."""
+    """Return the answers that judges rate: conversations in the benchmark's core."""
     return [a for a in answers if a.item.task == "converse" and not a.item.part]
 
 
 def by_status(asked: list[Answer]) -> list[tuple[str, list[Answer]]]:
-    """Split replies by basis: validated or unmarked cues together with neutral clips, then cues that are not validated.
+    """Split replies by basis: first validated or unmarked cues and neutral clips, then unvalidated cues.
 
-    If no cue is validated, the neutral clips are not a basis alone: all replies are one basis.
+    If all cues are unvalidated, the neutral clips do not form a basis of their own: all replies are one basis.
     """
     bases = by_basis(asked, lambda a: a.item.status)
     if len(bases) > 1 and not bases[0][0]:
@@ -150,8 +152,8 @@ def by_status(asked: list[Answer]) -> list[tuple[str, list[Answer]]]:
 
 
 def scope_of(dimension: Dimension, judges: Sequence[str], answers: Sequence[Answer]) -> list[Answer]:
-    """Return the replies that a dimension is asked about: by its styles or, if these are unknown, those with a
-    score."""
+    """Return the replies that a dimension is asked about. If the dimension does not name its styles, the styles of
+    replies with a score are used."""
     for field, allowed in dimension.only.items():
         answers = [a for a in answers if getattr(a.item, field, None) in allowed]
     if dimension.styles:
@@ -164,7 +166,7 @@ def scope_of(dimension: Dimension, judges: Sequence[str], answers: Sequence[Answ
 def judged(
     answers: Iterable[Answer], dimensions: Mapping[str, Dimension], signatures: Mapping[str, str]
 ) -> list[JudgedRow]:
-    """Return every dimension by the panel, if it has several judges, and by each judge."""
+    """Return the rows of every dimension: one for the panel, if there are several judges, and one for each judge."""
     asked = replies_of(answers)
     names = judge_names(asked, signatures)
     rows = []
@@ -207,7 +209,7 @@ def _row(
 
 
 def mean(dimension: Dimension, rows: Sequence[tuple[float | None, str]]) -> Estimate:
-    """Compute the mean on the dimension's scale, with the bounds that its ends leave open."""
+    """Compute the mean over rows (value, script). Missing values are bounded by the ends of the dimension's scale."""
     ends = (dimension.high, dimension.low) if dimension.better != "lower" else (dimension.low, dimension.high)
     return estimate(rows, kind="proportion" if dimension.share else "mean", good=ends[0], bad=ends[1])
 
@@ -218,7 +220,8 @@ def mean(dimension: Dimension, rows: Sequence[tuple[float | None, str]]) -> Esti
 def differences(
     answers: Iterable[Answer], dimensions: Mapping[str, Dimension], signatures: Mapping[str, str]
 ) -> list[Difference]:
-    """Return the effect of counting implicit use of the cue, and of judging by ear instead of by a description."""
+    """Return the differences between counting and not counting implicit use of the cue, and between judging the audio
+    and judging a description of it."""
     asked = replies_of(answers)
     names = judge_names(asked, signatures)
     rows = []
@@ -261,7 +264,8 @@ def _hearing(
 
 
 def judges_by_ear_and_text(key: str, names: Iterable[str], signatures: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Return the judge models that scored a dimension both by ear and by a description: model → hears → label."""
+    """Return model → kind of input → label, for judge models that scored a dimension from audio and from a
+    description."""
     labels_of: dict[str, dict[str, str]] = {}
     for label in judges_of(key, names):
         signature = signatures.get(f"{key}@{label}", "")
@@ -290,8 +294,8 @@ def _paired(
 
 
 def troubles(answers: Iterable[Answer], dimensions: Mapping[str, Dimension]) -> list[Trouble]:
-    """Count per dimension and judge the verdicts that could not be read, asked or scored; rows without any are left
-    out."""
+    """Count, for each dimension and judge, the verdicts that are unreadable, missing or were not requested. Rows
+    without such verdicts are left out."""
     asked = replies_of(answers)
     names = {name for a in asked for name in a.scores if "@" in name}
     rows = []
@@ -312,9 +316,9 @@ def troubles(answers: Iterable[Answer], dimensions: Mapping[str, Dimension]) -> 
 
 
 def absent(score: Score) -> tuple[int, int, int]:
-    """Return how many verdicts behind a judge's score were unreadable, did not come, and were not asked for.
+    """Return three counts of the verdicts behind a judge's score: unreadable, not returned, and not requested.
 
-    Older runs count all three as unread; there the reason decides if a reply has no value at all.
+    Older runs count all three as unread. There, if a reply has no value, the stored reason decides which one it is.
     """
     unread, missing, skipped = (_count(score.detail.get(name)) for name in ("unread", "missing", "skipped"))
     if "missing" in score.detail:

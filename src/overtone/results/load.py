@@ -1,7 +1,7 @@
-"""A run read into memory once: every ask with its replies, its failure and the scores to be used.
+"""Read a run into memory once: every ask with its replies, its failure and the scores that count.
 
-Everything else in this room works on a `Reading`, so that a summary and a case browser agree to the last reply. A run
-may have hundreds of thousands of asks, so a reading keeps little of each, and `whole` reads the rest of a few.
+All other modules of this package work on a `Reading`, so that e.g. summary and case browser agree on every reply. A run
+may have hundreds of thousands of asks, so a light reading keeps little of each ask; `whole` reads some asks in full.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from overtone.suite import Suite
 Scores = Mapping[str, Score]  # metric → score
 _NONE: Scores = MappingProxyType({})
 _NO_TURN: Mapping[int, Scores] = MappingProxyType({})
-_SHARED = 20_000  # sets of scores to remember at a time, for others to share
+_SHARED = 20_000  # number of sets of scores to remember, so that equal sets can share one object
 
 
 class Answer(Struct, gc=False):
@@ -44,12 +44,12 @@ class Answer(Struct, gc=False):
     state: int
     replies: tuple[StoredReply, ...] = ()
     failure: Failure | None = None
-    scores: Scores = _NONE  # of its last reply
-    earlier: Mapping[int, Scores] = _NO_TURN  # turn → scores of the reply to it
-    item_id: str = ""  # also where the item was lightened: pairs an ask with that of another run
-    language: str = DEFAULT  # primary, of the item's texts
-    content: int = 0  # hash of the whole item, within this process: tells whether two runs asked the same
-    choice: str = ""  # names the option chosen where the item was lightened, the same for the same words
+    scores: Scores = _NONE  # scores of the last reply
+    earlier: Mapping[int, Scores] = _NO_TURN  # earlier turn → scores of the reply to this turn
+    item_id: str = ""  # set also in a light reading, to pair the asks of two runs
+    language: str = DEFAULT  # main language of the item's texts
+    content: int = 0  # hash of the full item, valid in this process: equal if two runs asked the same
+    choice: str = ""  # in a light reading, a name for the words of the chosen option
 
     @property
     def answered(self) -> bool:
@@ -60,13 +60,14 @@ class Answer(Struct, gc=False):
         return self.state == FAILED
 
     def value(self, metric: str, turn: int | None = None) -> float | None:
-        """Return the metric's value for the last reply or that to an earlier turn; None if unanswered or unscored."""
+        """Return the metric's value for the last reply, or for the reply to an earlier `turn`; None without a score."""
         score = (self.scores if turn is None else self.earlier.get(turn, {})).get(metric)
         return None if score is None or self.state != ANSWERED else score.value
 
 
 class Reading(Struct):
-    """A run in memory. `signatures` names, per metric, the one whose scores are used; `notes` what was passed over."""
+    """A run in memory. `signatures` maps each metric to the signature whose scores are used; `notes` says which scores
+    are not used."""
 
     folder: Path
     meta: dict[str, str]
@@ -74,14 +75,14 @@ class Reading(Struct):
     answers: list[Answer]
     signatures: dict[str, str]
     notes: list[str]
-    items: int  # how many items the run holds
-    audio_path: Callable[[str], Path]  # where a reply's sound lies; refuses a name that is not plain hex
-    source: str = ""  # whose clips the user asked for, "all" for a pool of them; see `headline_condition`
-    measured_twice: dict[str, str] = {}  # metric → the note that says which of its measurements is shown
-    language_note: str = ""  # that characters are counted in some languages; "" where words are in all
-    silent: frozenset[str] = frozenset()  # judges' scores without a single value: not among `signatures`
-    declared: dict[str, ScoreInfo] = {}  # what each metric's score is; of a whole run
-    suite: Suite | None = None  # what the benchmark says of itself; of a whole run
+    items: int  # number of items in the run
+    audio_path: Callable[[str], Path]  # returns the path of a reply's audio; rejects a name that is not hex
+    source: str = ""  # the source of clips that the user chose, or "all"; see `headline_condition`
+    measured_twice: dict[str, str] = {}  # metric → note that says which of several measurements is shown
+    language_note: str = ""  # names languages in which metrics count characters; "" if all count words
+    silent: frozenset[str] = frozenset()  # judges' scores without any value: not in `signatures`
+    declared: dict[str, ScoreInfo] = {}  # score → description; only if the whole run was read
+    suite: Suite | None = None  # the benchmark's own description; only if the whole run was read
 
     @property
     def name(self) -> str:
@@ -93,21 +94,21 @@ class Reading(Struct):
 
     @property
     def root(self) -> Path | None:
-        """The folder the clips' paths are relative to, where the run recorded it."""
+        """The folder that the clips' paths are relative to; None if the run did not record it."""
         return Path(self.meta["root"]) if self.meta.get("root") else None
 
 
 def read(store: Store, part: Part | None = None, *, light: bool = False) -> Reading:
-    """Read everything that a run holds, or a part of it.
+    """Read a whole run, or a part of it.
 
-    A `light` reading is enough for a summary and no more: equal items share one object without words, texts or id,
-    and the replies to questions and transcriptions are left out, so that a long run's tables fit into memory.
+    A `light` reading holds only the data of a summary, so that a long run fits into memory: equal items share one
+    object without words, texts or id, and the replies to questions and transcriptions are left out.
     """
     selection = store.selection()
     silent = store.silent_judges() if part is None else {}
     languages: Counter[str] = Counter()
     in_characters: set[str] = set()
-    counted: set[str] = set()  # ids of the items whose language is counted
+    counted: set[str] = set()  # ids of the items that are counted in `languages`
     replies = Beside((reply.ask, reply) for reply in store.replies(part, light=light))
     failures = Beside((failure.ask, failure) for failure in store.failures(part))
     scores = Beside(store.scores(part))
@@ -172,7 +173,8 @@ def read(store: Store, part: Part | None = None, *, light: bool = False) -> Read
 
 
 def _declared(store: Store, answers: Iterable[Answer]) -> dict[str, ScoreInfo]:
-    """What each metric's score is, with the tasks it applies to: where it does not say, those that have it."""
+    """Return score → description. If a description does not state its tasks, the tasks of answers with this score are
+    added."""
     found = store.declared()
     free = {score for score, info in found.items() if not info.tasks and not info.measures}
     tasks: dict[str, set[str]] = {score: set() for score in free}
@@ -183,7 +185,7 @@ def _declared(store: Store, answers: Iterable[Answer]) -> dict[str, ScoreInfo]:
 
 
 def whole(reading: Reading, asks: Iterable[int]) -> dict[int, Answer]:
-    """Read some asks of a run again, with all that the store holds of them: ask → answer."""
+    """Read some asks of a run again in full, and return ask → answer."""
     wanted = tuple(sorted(set(asks)))
     if not wanted:
         return {}
@@ -192,14 +194,14 @@ def whole(reading: Reading, asks: Iterable[int]) -> dict[int, Answer]:
 
 
 def last_text(reading: Reading, answer: Answer) -> str:
-    """Read the text of an answer's last reply from the run's store; "" if it has none."""
+    """Read the text of an answer's last reply from the run's store; "" if there is no reply."""
     with Store.read(reading.folder) as store:
         reply = store.reply(Key(answer.item_id, answer.condition, answer.repeat, max(len(answer.item.turns) - 1, 0)))
     return reply.text if reply else ""
 
 
 def _silent_notes(silent: Collection[str]) -> list[str]:
-    """Name the judges whose scores have no value at all; the numbers are made without them."""
+    """Write a note on each judge that returned no value for a dimension and is left out of its panel."""
     labels = sorted({name.partition("@")[2] for name in silent})
     by_judge = {label: sorted(n.partition("@")[0] for n in silent if n.partition("@")[2] == label) for label in labels}
     return [
@@ -210,13 +212,13 @@ def _silent_notes(silent: Collection[str]) -> list[str]:
 
 
 def _sample(item: Item) -> str:
-    """Return a text that shows an item's language, if the item does not name it."""
+    """Return a text of an item from which its language can be detected."""
     texts = (*(turn.reference for turn in item.turns), *item.references, *(turn.words for turn in item.turns))
     return next(filter(None, texts), item.question)
 
 
 def _of_languages(languages: Counter[str], unspaced: Sequence[str]) -> str:
-    """Say that the metrics count characters in the languages `unspaced`, and words in the others."""
+    """Write the note that metrics count characters in the languages `unspaced` and words in the other languages."""
     if not unspaced:
         return ""
     counts = ", ".join(f"{language} {number:,}" for language, number in languages.most_common())
@@ -229,8 +231,8 @@ def _of_languages(languages: Counter[str], unspaced: Sequence[str]) -> str:
 
 
 class _Sharing:
-    """Equal sets of scores as one object: a question is answered in a few ways, and the store gives equal scores as one
-    object. The number remembered is bounded, because the scores of conversations rarely are equal."""
+    """Replace equal sets of scores with one object. This saves memory, because the answers to a question have few
+    different scores. The number of remembered sets is limited, because the scores of conversations are rarely equal."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, ...], Scores] = {}
@@ -247,8 +249,7 @@ class _Sharing:
 
 
 class _Lightening:
-    """What a summary needs of an item: where it belongs, what its options and turns stand for, its transcript. Equal
-    items, options and names are one object."""
+    """Reduce an item to the fields that a summary needs. Equal items, options and names become one object."""
 
     def __init__(self) -> None:
         self._items: dict[Item, Item] = {}
@@ -276,16 +277,16 @@ class _Lightening:
 
 
 def _choice(item: Item, scores: Scores) -> str:
-    """A short name for the words of the option that was chosen; "" where the option has no words, or says what it
-    stands for."""
+    """Return a short name for the words of the chosen option; "" if the option has no words, or has a provenance that
+    identifies it."""
     letter = scores[CHOICE].detail.get("answer") if CHOICE in scores else None
     option = next((o for o in item.options if o.letter == letter), None)
     return f"{hash(option.text):x}" if option is not None and option.text and not option.provenance else ""
 
 
 def reader(names: Sequence[str]) -> Callable[[Answer], float | None]:
-    """Return a function that reads the mean of an answer's scores of these names; None if one has no value, or without
-    names."""
+    """Return a function that returns the mean of an answer's scores in `names`; None if one of them has no value, or if
+    `names` is empty."""
     if len(names) == 1:
         (only,) = names
 
@@ -314,15 +315,15 @@ def open_run(folder: Path, *, light: bool = False) -> Reading:
     with Store.read(folder) as store, uncollected():
         try:
             found = read(store, light=light)
-        except Rewritten:  # by a process that began to write it meanwhile: its files are now there to be read with
+        except Rewritten:  # another process has begun to write the run since: now its files can be read
             found = read(store, light=light)
-        gc.freeze()  # records hold no circles: no later search for garbage has to walk through them again
+        gc.freeze()  # records have no reference cycles, so later collections can skip them
     return found
 
 
 @contextlib.contextmanager
 def uncollected() -> Iterator[None]:
-    """Pause garbage collection: among millions of records it finds nothing, and costs a quarter of the time."""
+    """Pause garbage collection, which finds nothing among millions of records and takes a quarter of the time."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -333,9 +334,9 @@ def uncollected() -> Iterator[None]:
 
 
 def signature_differences(readings: Sequence[Reading]) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return the metrics whose signatures differ between the runs that have them, each with (runs, signature).
+    """Return each metric whose signature differs between runs, with a list of (names of runs, signature).
 
-    Such numbers are not comparable between the runs, and a comparison must say so.
+    The numbers of such a metric are not comparable between the runs, and a comparison must say so.
     """
     found = []
     for metric in sorted({m for r in readings for m in r.signatures}):

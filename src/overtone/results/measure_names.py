@@ -1,7 +1,7 @@
-"""Measures by name: those of a run, those that a user types, and how each is called and shown.
+"""Look up measures by name: the measures of a run, the names that a user may type, labels and number formats.
 
-Comparisons, checks, plans and findings read the same name in the same way, over the benchmark's core. A judged
-dimension is read from the judges that all runs in question have: their mean if there are several.
+A name means the same measure, over the benchmark's core, in comparisons, checks, plans and findings. A judged dimension
+is read from the judges that all given runs have in common; if there are several, from their mean.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from overtone.spec import suggest
 from overtone.text import plain, points, rate
 
 C1, C2, C3, C4, VES = "cctxfit", "crespnat", "ccolloqdeg", SPEECH, "ves"
-TYPED = {"c1": C1, "c2": C2, "c3": C3, "c4": C4, "ves": VES}  # what a user may type → the dimension
-CUED = ("target", "alternative")  # clips that C4 and VES are asked about, if the run does not say
-DIMENSIONS = {  # the judged dimensions of EchoMind, as sentences call them; a run describes its own
+TYPED = {"c1": C1, "c2": C2, "c3": C3, "c4": C4, "ves": VES}  # name that a user may type → dimension
+CUED = ("target", "alternative")  # styles of the clips that C4 and VES are asked about, by default
+DIMENSIONS = {  # EchoMind's judged dimensions → names in sentences; other runs describe their own
     C1: rating("C1"),
     C2: rating("C2"),
     C3: rating("C3"),
@@ -46,7 +46,7 @@ def about(name: str) -> ScoreInfo:
 
 
 def short(name: str) -> str:
-    """Return the name of a measure within a sentence."""
+    """Return the name of a measure for use in a sentence."""
     return _by_name(name)[1]
 
 
@@ -85,8 +85,8 @@ def write(name: str, e: Estimate, *, difference: bool = False) -> str:
 
 
 def declared_in(readings: Sequence[Reading]) -> dict[str, ScoreInfo]:
-    """Return the declarations of the runs' scores, the first run's if several have one; without runs, those of the
-    installed metrics."""
+    """Return score → declaration. If several runs declare a score, the first run counts. Without runs, return the
+    declarations of the installed metrics."""
     declared: dict[str, ScoreInfo] = {} if readings else known_scores()
     for reading in reversed(readings):
         declared |= reading.declared
@@ -94,10 +94,10 @@ def declared_in(readings: Sequence[Reading]) -> dict[str, ScoreInfo]:
 
 
 def measures_of(readings: Sequence[Reading], only: Collection[str] | None = None) -> dict[str, Measure]:
-    """Return measures by name: those of the headline, then the metrics of replies that were scored in the core of all
-    these runs and that findings use.
+    """Return name → measure: the headline measures, then the metrics of replies that findings use and that all these
+    runs scored in the benchmark's core.
 
-    `only` restricts the scores that judges and metrics are read from (default: all).
+    `only` restricts the scores that measures may read (default: all scores).
     """
     runs = [_looked_at(reading, only) for reading in readings]
     declared = declared_in(readings)
@@ -107,24 +107,24 @@ def measures_of(readings: Sequence[Reading], only: Collection[str] | None = None
 
 
 def headline(readings: Sequence[Reading]) -> list[Measure]:
-    """Return the headline measures: those that metrics declare as such, then every judged dimension that all readings
-    have."""
+    """Return the headline measures: first those declared by metrics, then every judged dimension with a judge that all
+    readings have."""
     return _headline([_looked_at(reading) for reading in readings], declared_in(readings))
 
 
 def _headline(runs: Sequence[_Run], declared: Declared) -> list[Measure]:
     measures = [m for m in declared_measures(declared) if m.headline]
-    if runs:  # what was said of replies belongs to the headline where replies were scored
+    if runs:  # measures of replies are in the headline only if replies were scored
         measures = [m for m in measures if m.task != "converse" or any(m.scores[0] in run.styles for run in runs)]
     judged = [_dimension(key, key, "", runs) for key in dict.fromkeys(k for run in runs for k in run.dimensions)]
     return [*measures, *(m for m in judged if m.scores)]
 
 
 def find(name: str, readings: Sequence[Reading]) -> list[Measure]:
-    """Return the measures of a name: one, or two for a metric of two levels. Raises UsageError with the nearest known
-    name.
+    """Return the measures with a name: one, or two for a metric of two levels. Raises UsageError for an unknown name,
+    with the nearest known name.
 
-    A judge's dimension is DIM@LABEL, or DIM alone for the mean of the judges that all the readings have.
+    DIM@LABEL is a dimension as one judge scored it; DIM alone is the mean of the judges that all readings have.
     """
     declared = declared_in(readings)
     keys = {k for r in readings for k in read_dimensions(r.meta, r.signatures)}
@@ -137,7 +137,7 @@ def find(name: str, readings: Sequence[Reading]) -> list[Measure]:
     if name in known:
         return [known[name]]
     parts = {score: [m for m in known.values() if m.scores == (score,)] for score in declared}
-    if parts.get(name):  # of two levels, whose mean would say nothing
+    if parts.get(name):  # two levels, whose mean would be meaningless
         return parts[name]
     operations.refuse_pairing(name)
     if name == WER_CORPUS or (name in declared and declared[name].corpus):
@@ -154,7 +154,7 @@ def find(name: str, readings: Sequence[Reading]) -> list[Measure]:
 
 
 def find_one(name: str, readings: Sequence[Reading]) -> Measure:
-    """Return the only measure of a name. Raises UsageError if it has two."""
+    """Return the only measure with a name. Raises UsageError if the name is unknown or stands for two measures."""
     measures = find(name, readings)
     if len(measures) > 1:
         raise UsageError(f"{name} is two measures, {' and '.join(f.name for f in measures)}; name one of them")
@@ -162,7 +162,7 @@ def find_one(name: str, readings: Sequence[Reading]) -> Measure:
 
 
 def judges_left_out(measure: Measure, readings: Sequence[Reading]) -> list[str]:
-    """Return the judges of a dimension that only some of the readings have; their scores are not used."""
+    """Return the judges that scored a dimension only in some of the readings, so that their scores are not used."""
     if measure.scores and "@" not in measure.scores[0]:
         return []
     key = measure.scores[0].partition("@")[0] if measure.scores else TYPED.get(measure.name, measure.name)
@@ -175,7 +175,7 @@ def judges_left_out(measure: Measure, readings: Sequence[Reading]) -> list[str]:
 
 
 class _Run(NamedTuple):
-    """The scores of the replies in a run's core: score → styles of the replies that have it."""
+    """The scored replies in a run's core: `styles` maps each score to the styles of the replies with this score."""
 
     styles: dict[str, set[str]]
     dimensions: dict[str, Dimension]
@@ -194,8 +194,8 @@ def _looked_at(reading: Reading, only: Collection[str] | None = None) -> _Run:
 
 
 def _dimension(name: str, key: str, judge: str, runs: Sequence[_Run]) -> Measure:
-    """Return a dimension by one judge, or by the mean of the judges that all runs have; without scores if there is
-    none."""
+    """Return the measure of a dimension, read from one judge, or from the mean of the judges that all runs have. Its
+    `scores` are empty if there is no such judge."""
     described = [run.dimensions[key] for run in runs if key in run.dimensions]
     dimension = described[0] if described else Dimension(key, key, 1.0, 5.0, styles=_usual(key))
     labels = [set(judges_of(key, run.styles)) for run in runs]
@@ -218,7 +218,8 @@ def _dimension(name: str, key: str, judge: str, runs: Sequence[_Run]) -> Measure
 
 
 def _asked(dimension: Dimension, scored: Collection[str]) -> Callable[[Item], bool]:
-    """Return whether a dimension is asked about an item: by the run's description or, without one, by the scores."""
+    """Return a function that tells whether a dimension is asked about an item. If the run does not describe the
+    dimension, the styles in `scored` decide."""
     styles = frozenset(dimension.styles or scored)
     if not dimension.only:
         return lambda item: item.task == "converse" and item.style in styles
@@ -239,8 +240,8 @@ def _usual(key: str) -> tuple[str, ...]:
 
 
 def measured_by(reading: Reading, name: str) -> tuple[str, ...]:
-    """Return the signatures behind a measure of a run: one, or one for each judge of a panel; empty if it was not
-    scored."""
+    """Return the signatures of the scores that a measure reads in a run: one, or one for each judge of a panel; empty
+    if the run does not have these scores."""
     score = score_of(reading.declared, name) or name
     if score in reading.signatures:
         return (reading.signatures[score],)
@@ -248,7 +249,8 @@ def measured_by(reading: Reading, name: str) -> tuple[str, ...]:
 
 
 def comparable(readings: Sequence[Reading], name: str) -> tuple[list[int], list[int]]:
-    """Return the positions of the runs that measure something in the same way, as most runs do, and of the others."""
+    """Return the positions of the runs that compute the measure `name` as most runs do, and of those that compute it
+    differently. Runs without the measure are in neither list."""
     groups: list[tuple[tuple[str, ...], list[int]]] = []
     for number, reading in enumerate(readings):
         signatures = measured_by(reading, name)
@@ -265,12 +267,12 @@ def comparable(readings: Sequence[Reading], name: str) -> tuple[list[int], list[
 
 
 def pooled(readings: Sequence[Reading]) -> tuple[list[Answer], dict[str, Measure], list[str]]:
-    """Read several runs as one, e.g. one model asked twice. Return the answers, the measures that all runs took in the
-    same way, and notes on those left out."""
+    """Combine several runs, e.g. of one model. Return all answers, the measures that no two runs compute differently,
+    and notes, e.g. on the measures that are left out."""
     answers = [a for reading in readings for a in reading.answers]
     measures: dict[str, Measure] = {}
     notes = []
-    for reading in reversed(readings):  # if several runs have a name, the first one counts
+    for reading in reversed(readings):  # reversed: the first run with a name counts
         measures |= measures_of([reading])
     for name in list(measures):
         if comparable(readings, name)[1]:
@@ -283,7 +285,7 @@ def pooled(readings: Sequence[Reading]) -> tuple[list[Answer], dict[str, Measure
 
 
 def _order(measure: Measure) -> tuple[int, int, str]:
-    """Order hearing, reasoning, judges' scores, then other metrics."""
+    """Return a sort key: hearing, reasoning, judges' scores, then other metrics."""
     if measure.declared is not None:
         return 0 if measure.headline else 2, measure.order, measure.name
     return (1, ORDER.index(measure.name), "") if measure.name in ORDER else (3, 0, measure.name)

@@ -1,8 +1,7 @@
-"""The measures of a run: which replies count for each, how they are averaged, and the effect of missing replies.
+"""The measures of a run: the replies that count for each measure, their mean, and the effect of missing replies.
 
-The cause of a failure decides: a reply that cannot be read as a choice is the model's failure and is wrong. A reply
-that never came (a failed or pending request) or could not be scored is missing, and moves only the best and worst
-bounds.
+A reply that cannot be read as a choice is the model's fault and counts as wrong. A reply that does not exist (a failed
+or pending request) or could not be scored is missing: it affects only the best and worst bounds.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ from overtone.stats.minimums import DIFFERENCE
 NO_SPREAD = "no interval: the few scripts all agree, so their spread is unknown"
 FROM_SCALE = "all scripts agree: the interval comes from the scale and the number of scripts"
 _FLAT = 1e-12  # an interval narrower than this is rounding noise
-TIE = 1e-6  # of a scale; smaller differences count as 0: embeddings of one text differ by less between batches
+TIE = 1e-6  # share of a scale: smaller differences count as 0, e.g. those of embeddings between batches
 
 
 class Estimate(Struct, frozen=True):
-    """A number with its 95 % interval clustered by script, n scored of n asked, and its bounds.
+    """A number with its 95 % interval clustered by script, the numbers of replies scored and asked, and bounds.
 
-    `best` and `worst` are the values if every missing reply had been as good, or as bad, as possible. `note` is what a
-    reader must know beside the number.
+    `best` and `worst` are the values if every missing reply had been as good, or as bad, as possible. `note` is a
+    remark that must be shown with the number.
     """
 
     value: float | None
@@ -58,14 +57,14 @@ def estimate(
     bad: float | None = None,
     ends: tuple[float, float] | None = None,
 ) -> Estimate:
-    """Compute the mean of the scored rows (value, script), with the bounds that the unscored ones (None) leave open.
+    """Compute the mean over rows (value, script). Rows without a value (None) affect only the bounds.
 
-    `good` and `bad` are the best and worst possible values of an unscored row. The interval is cut at `ends`, else
-    there.
+    `good` and `bad` are the best and worst possible values of a row without a value. The interval is cut at `ends` or,
+    without these, at `good` and `bad`.
     """
     values = [value for value, _ in rows if value is not None]
     groups = [group for value, group in rows if value is not None]
-    shares = kind == "proportion" and (not values or (min(values) >= 0 and max(values) <= 1))  # or another program's
+    shares = kind == "proportion" and (not values or (min(values) >= 0 and max(values) <= 1))  # else: foreign values
     interval = (cluster.proportion if shares else cluster.mean)(values, groups)
     missing = len(rows) - len(values)
     best, worst = _bound(values, missing, good, rows), _bound(values, missing, bad, rows)
@@ -82,11 +81,11 @@ def _ends(values: Sequence[float], good: float | None, bad: float | None) -> tup
 
 
 def from_scale(e: Estimate, one: float, other: float) -> Estimate:
-    """Give a number on whose value all scripts agree an interval between the two ends of its scale.
+    """Replace an interval of width 0, which arises if all scripts agree, with one derived from the ends of the scale.
 
-    Its spread cannot be seen, so each script counts as one yes-or-no row: at most Wilson's share of all scripts, as in
-    a proportion of 0, may differ, and those may be at either end. Other numbers are returned unchanged. This is not for
-    differences: the same difference on every script is a finding.
+    The spread cannot be estimated then, so each script counts as one yes-or-no row. At most the share of scripts in the
+    Wilson interval of a proportion of 0 may have another value, at either end of the scale. Other numbers are returned
+    unchanged. Do not use this for differences: the same difference on every script is a finding.
     """
     if e.value is None or e.scripts < 2 or not (e.note == NO_SPREAD or _flat(e.low, e.high, e.value)):
         return e
@@ -103,13 +102,14 @@ def _flat(low: float | None, high: float | None, value: float) -> bool:
 
 
 def on_scale(e: Estimate, low: float, high: float) -> Estimate:
-    """Limit a value, not a difference, to its scale: `from_scale` if both ends are closed, and `within`."""
+    """Limit the interval of a value (not of a difference) to its scale. If both ends are finite, also apply
+    `from_scale`."""
     return within(from_scale(e, low, high) if math.isfinite(low) and math.isfinite(high) else e, low, high)
 
 
 def within(e: Estimate, low: float, high: float) -> Estimate:
-    """Cut the interval at the ends of the possible range. The true value lies within them, so the cut interval covers
-    it as often as the whole one does."""
+    """Cut the interval at the ends of the possible range. The true value lies in this range, so the cut interval covers
+    the true value as often as the full interval does."""
     if e.low is None or e.high is None or (low <= e.low and e.high <= high):
         return e
     return msgspec.structs.replace(e, low=max(e.low, low), high=min(e.high, high))
@@ -127,8 +127,8 @@ def from_interval(
     best: float | None = None,
     worst: float | None = None,
 ) -> Estimate:
-    """Convert an interval of `stats` to an estimate with the given ends. An interval of width 0 from fewer scripts than
-    a difference needs is uninformative: it is dropped, and the note says why."""
+    """Convert an interval of `stats` to an estimate with the ends `low` and `high`. An interval of width 0 from fewer
+    scripts than a difference needs is uninformative: it is dropped, and the note says why."""
     value, low_, high_ = _or_none(interval.value), _or_none(low), _or_none(high)
     if interval.clusters < DIFFERENCE.least and _flat(low_, high_, interval.value):
         return Estimate(value, None, None, interval.rows, asked, best, worst, interval.clusters, NO_SPREAD)
@@ -155,8 +155,8 @@ def _or_none(x: float) -> float | None:
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure with one number per reply: the items it belongs to, and how it is read. `scores` are the names of the
-    scores it reads. Callers leave out the parts that a benchmark keeps separate."""
+    """A measure with one number per reply: `belongs` selects the items, and `read` returns the number. `scores` names
+    the scores that `read` uses. Callers must leave out the parts that a benchmark keeps separate."""
 
     name: str
     label: str
@@ -167,12 +167,12 @@ class Measure:
     scores: tuple[str, ...]
     about: ScoreInfo
     kind: Literal["mean", "proportion"] = "mean"
-    every: bool = False  # over every ask of a run, with the parts kept apart and the cues that are not validated
-    declared: MeasureInfo | None = None  # by a metric; None of what a judge says, or how the run went
+    every: bool = False  # counts every ask, also in separate parts and with unvalidated cues
+    declared: MeasureInfo | None = None  # a metric's declaration; None for judged dimensions and operations
 
     @property
     def headline(self) -> bool:
-        """Whether its metric declares it as a headline measure."""
+        """Whether a metric declares this as a headline measure."""
         return self.declared is not None and self.declared.headline
 
     @property
@@ -181,25 +181,25 @@ class Measure:
 
     @property
     def right_or_wrong(self) -> bool:
-        """Whether a reply is right or wrong in it; a judge's yes or no may be the mean of several verdicts."""
+        """Whether a reply is either right or wrong. False for a judge's yes or no, which may be a mean of verdicts."""
         yes_is_right = self.kind == "proportion" and self.about.better == "higher" and bool(self.scores)
         return yes_is_right and not any("@" in score for score in self.scores)
 
     @property
     def good(self) -> float | None:
-        """The best possible score of a missing reply, None if it is unbounded."""
+        """The best possible score of a missing reply; None if the score is unbounded."""
         return self.about.low if self.about.better == "lower" else self.about.high
 
     @property
     def bad(self) -> float | None:
-        """The worst possible score of a missing reply. Error rates are unbounded, but a missing transcript is all wrong
-        at worst."""
+        """The worst possible score of a missing reply. Error rates are unbounded, but a missing transcript is at worst
+        all wrong."""
         if self.about.better != "lower":
             return self.about.low
         return 1.0 if self.about.high is None and self.about.scale == "percent" else self.about.high
 
     def ends(self, values: Sequence[float]) -> tuple[float, float]:
-        """Return the limits of an interval of these values."""
+        """Return the limits that an interval of a mean of these values must not exceed."""
         return self.about.ends(values)
 
     def estimate(self, answers: Iterable[Answer]) -> Estimate:
@@ -208,8 +208,8 @@ class Measure:
         return estimate(rows, kind=self.kind, good=self.good, bad=self.bad, ends=ends)
 
     def side(self, rows: Sequence[tuple[float | None, str]], kind: Literal["mean", "proportion"] = "mean") -> Estimate:
-        """Estimate one side of a comparison over rows (value, script). Values are left out on purpose, so there are no
-        bounds for missing ones."""
+        """Estimate one side of a comparison over rows (value, script). Values may be left out on purpose, so missing
+        values have no bounds."""
         known = [value for value, _ in rows if value is not None]
         made = estimate(rows, kind=kind)
         if self.good is not None and self.bad is not None:
@@ -217,7 +217,7 @@ class Measure:
         return within(made, *self.ends(known))
 
     def gap(self, rows: Iterable[tuple[float | None, float | None, str]]) -> Estimate:
-        """Estimate the mean of here − there over rows (here, there, script) if both are known."""
+        """Estimate the mean of here − there over rows (here, there, script), without rows that lack a value."""
         rows = list(rows)
         apart = [(None if a is None or b is None else a - b, group) for a, b, group in rows]
         return self.bounded(estimate(apart), [x for a, b, _ in rows for x in (a, b) if x is not None])
@@ -225,7 +225,7 @@ class Measure:
     def tested(
         self, rows: Iterable[tuple[float | None, float | None, str]], *, seed: int, draws: int
     ) -> tuple[Estimate, float | None]:
-        """Estimate the same by flipping the signs of whole scripts, and return it with the p-value of that test."""
+        """Estimate the same mean as `gap` by flipping the signs of whole scripts. Return it with the p-value."""
         rows = list(rows)
         both = [(a, b, group) for a, b, group in rows if a is not None and b is not None]
         first, second = [a for a, *_ in both], [b for _, b, _ in both]
@@ -234,7 +234,7 @@ class Measure:
         return self.bounded(gap, [*first, *second]), p
 
     def bounded(self, gap: Estimate, values: Sequence[float]) -> Estimate:
-        """Limit the interval of a difference of these values to the length of the scale in both directions."""
+        """Limit the interval of a difference to ± the length of the scale. `values` are the values on both sides."""
         low, high = self.ends(values)
         return within(gap, low - high, high - low)
 
@@ -245,7 +245,7 @@ def is_choice(level: int) -> Callable[[Item], bool]:
 
 
 def measure_of(score: str, info: ScoreInfo, read_as: MeasureInfo) -> Measure:
-    """Return the measure that one declaration of a score describes."""
+    """Return the measure that reads `score` as the declaration `read_as` describes."""
     return Measure(
         name=read_as.name,
         label=read_as.label,
@@ -261,7 +261,7 @@ def measure_of(score: str, info: ScoreInfo, read_as: MeasureInfo) -> Measure:
 
 
 def declared_measures(declared: Declared) -> list[Measure]:
-    """Return every measure with a value for single replies, those of the headline first."""
+    """Return every measure that has a value for each single reply, headline measures first."""
     measures = [
         measure_of(score, info, read_as)
         for score, info in declared.items()
@@ -272,12 +272,12 @@ def declared_measures(declared: Declared) -> list[Measure]:
 
 
 def table_measures(declared: Declared) -> list[Measure]:
-    """Return the measures of the tables of hearing, cues and styles."""
+    """Return the measures that the tables of hearing, cues and styles show."""
     return [m for m in declared_measures(declared) if m.headline or (m.declared and m.declared.column)]
 
 
 def choice_measure(declared: Declared, level: int) -> str:
-    """Return the name of the measure that is the accuracy on questions of a level; "" if it is not declared."""
+    """Return the name of the measure "accuracy on the questions of a level"; "" if no metric declares it."""
     measures = declared[CHOICE].measures if CHOICE in declared else ()
     return next((m.name for m in measures if m.level == level), "")
 
@@ -296,7 +296,7 @@ class Accuracy(Struct, frozen=True):
     chance: float | None
     right: int
     parsed: int
-    statuses: dict[str, int]  # how an answer was, or was not, read → count
+    statuses: dict[str, int]  # status of reading an answer (see `status`) → count
 
     @property
     def extraction_failures(self) -> float | None:
@@ -305,7 +305,7 @@ class Accuracy(Struct, frozen=True):
 
 
 def status(answer: Answer) -> str:
-    """Return how the reply was read as a choice: parsed, or why not; "" without a score."""
+    """Return "parsed" if the reply was read as a choice, otherwise the reason why not; "" without a score."""
     score = answer.scores.get(CHOICE)
     if score is None or score.value is None:
         return ""
@@ -322,22 +322,22 @@ def chosen(answer: Answer) -> str:
 
 
 def picked(answer: Answer) -> str:
-    """Return the reading under which the chosen option would be right; "" if none was chosen or the benchmark has no
-    readings."""
+    """Return the reading under which the chosen option would be right; "" if no option was chosen, or if the options
+    have no readings."""
     letter = chosen(answer)
     return next((o.provenance for o in answer.item.options if o.letter == letter), "") if letter else ""
 
 
 def meant(answer: Answer) -> str:
-    """Return what was chosen, for comparison between clips whose options are in another order: the reading under which
-    it would be right, else the option's own words; "" if none was chosen."""
+    """Return the chosen option in a form that does not depend on the order of options: the reading under which it would
+    be right or, without readings, its words; "" if no option was chosen."""
     letter = chosen(answer)
     option = next((o for o in answer.item.options if o.letter == letter), None) if letter else None
     return "" if option is None else option.provenance or option.text or answer.choice or letter
 
 
 def accuracy(answers: Iterable[Answer], belongs: Callable[[Item], bool]) -> Accuracy | None:
-    """Compute the accuracy of the questions that belong; None without any."""
+    """Compute the accuracy on the questions for which `belongs` is true; None without such questions."""
     chosen = [a for a in answers if belongs(a.item)]
     if not chosen:
         return None
@@ -383,7 +383,7 @@ def _over_tasks(chosen: list[Answer], scored: list[Answer]) -> Estimate:
 
 
 def correct(e: Estimate, chance: float | None) -> Estimate:
-    """Correct a rate for blind guessing: (rate − chance) ÷ (1 − chance); without values if chance is unknown."""
+    """Correct a rate for blind guessing: (rate − chance) ÷ (1 − chance). Without a known chance, there is no value."""
 
     def move(x: float | None) -> float | None:
         return None if x is None or chance is None or chance >= 1 else (x - chance) / (1 - chance)

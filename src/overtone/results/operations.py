@@ -1,8 +1,8 @@
-"""How a run went, as numbers that can be required: replies, failures, retries, latency and cost.
+"""Operational numbers of a run, for use in requirements: replies, failures, retries, latency and cost.
 
-`answered` and `failures` are measures like any other and can be compared. Retries, latency percentiles and the cost are
-read from the stored replies: they can be required, but have no paired test. All of them count every ask of the run,
-also those outside the headline.
+`answered` and `failures` are measures like any other and can be compared. Retries, latency percentiles and cost are
+read from the stored replies: a check can require them, but they have no paired test. All these numbers count every ask
+of the run, also asks outside the headline.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from overtone.schema import Usage
 from overtone.scores import ScoreInfo
 from overtone.spec import parse_spec
 
-Z = 1.959964  # of a two-sided 95 % interval
+Z = 1.959964  # normal quantile of a two-sided 95 % interval
 COST = "cost_usd"
 
 
 def _failed(answer: Answer) -> float | None:
-    """Return 1 for a failure, 0 for a reply, and None for a pending ask, which may become either."""
+    """Return 1 for a failure, 0 for a reply, and None for a pending ask, whose outcome is open."""
     return 1.0 if answer.failed else 0.0 if answer.answered else None
 
 
@@ -45,7 +45,7 @@ MEASURES = {
 
 
 class Spent(NamedTuple):
-    """Latency and tokens of the stored replies of a run, one entry for each, and the asks that were retried."""
+    """The latency and tokens of a run's stored replies, one entry per reply, and the asks that were retried."""
 
     asks: list[int]
     latencies: list[float]
@@ -55,7 +55,7 @@ class Spent(NamedTuple):
 
 class Total(NamedTuple):
     """A number over many replies. `estimate` takes the run, the latency and tokens of its replies, and the asks that
-    count; `note` is what a reader of the number must know."""
+    count. `note` must be shown with the number."""
 
     about: ScoreInfo
     estimate: Callable[[Reading, Spent, Sequence[Answer]], Estimate]
@@ -63,7 +63,7 @@ class Total(NamedTuple):
 
 
 def read_spent(run: Reading) -> Spent:
-    """Read latency and tokens of every stored reply; a light reading only holds those of conversations."""
+    """Read the latency and tokens of every reply from the store, because a light reading holds only conversations."""
     spent = Spent([], [], [], set())
     with Store.read(run.folder) as store:
         for reply in store.replies():
@@ -80,7 +80,7 @@ def read_spent(run: Reading) -> Spent:
 
 
 def _retries(run: Reading, spent: Spent, answers: Sequence[Answer]) -> Estimate:
-    """Return the share of asks that needed more than one request. A pending ask may become either."""
+    """Return the share of asks that needed more than one request. Pending asks count as missing."""
     done = ((float(a.ask in spent.retried) if a.answered or a.failed else None, a.item.group) for a in answers)
     return estimate(list(done), kind="proportion", good=0.0, bad=1.0)
 
@@ -99,10 +99,11 @@ def _latency(share: float) -> Total:
 
 
 def percentile(ordered: Sequence[float], share: float, missing: int) -> Estimate:
-    """Return the time within which this share of the replies came, with the interval of its rank (binomial).
+    """Return the time within which this share of the replies arrived. The interval comes from the binomial distribution
+    of the rank.
 
-    A missing reply could have been immediate, or could have taken any time: `worst` is infinite if the missing replies
-    alone can fill the slowest share.
+    A missing reply could have taken any time: `worst` is infinite if the missing replies alone can make up the slowest
+    share.
     """
     n, asked = len(ordered), len(ordered) + missing
     if not n:
@@ -143,7 +144,8 @@ def _cost(run: Reading, spent: Spent, answers: Sequence[Answer]) -> Estimate:
 
 
 def run_price(run: Reading) -> Price | None:
-    """Return the price of the run's model, None if it is unknown. Its SPEC says whether it is the user's own server."""
+    """Return the price of the run's model; None if the price is unknown. The run's SPEC shows whether the model ran on
+    the user's own server."""
     try:
         spec = parse_spec(tomllib.loads(run.meta.get("settings", ""))["model"][0]["spec"])
     except (tomllib.TOMLDecodeError, KeyError, IndexError, TypeError, UsageError):  # a run that another program wrote
@@ -160,7 +162,7 @@ TOTALS = {
 
 
 def why_not(name: str, run: Reading) -> str:
-    """Write why one of TOTALS has no value in this run."""
+    """Write the reason why the number `name` of TOTALS has no value in this run."""
     if name != COST:
         return "the run has no reply"
     if run_price(run) is None:
@@ -169,7 +171,7 @@ def why_not(name: str, run: Reading) -> str:
 
 
 def refuse_pairing(name: str) -> None:
-    """Raise UsageError for a number over many replies."""
+    """Raise UsageError if `name` is one of TOTALS, which have no value for single replies to pair."""
     if name in TOTALS:
         raise UsageError(
             f"{name} has no value for one reply, so it cannot be compared pair by pair. Check it in each run instead: "

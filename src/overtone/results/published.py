@@ -1,4 +1,4 @@
-"""The results that EchoMind's authors published, twelve models in fourteen rows, with our names of their measures.
+"""The published results of EchoMind's authors: twelve models in fourteen rows, with Overtone's names of the measures.
 
 The benchmark's file holds the printed table and maps its columns to our measures.
 """
@@ -13,7 +13,7 @@ from overtone import registry
 from overtone.results.measure_names import is_percent
 from overtone.suite import Published
 
-VARIANTS = ("Audio-Flamingo3+Think", "Audio-Flamingo3-chat")  # of a model that has a row of its own
+VARIANTS = ("Audio-Flamingo3+Think", "Audio-Flamingo3-chat")  # rows that are variants of another row's model
 
 
 def published() -> Published:
@@ -23,25 +23,25 @@ def published() -> Published:
 
 
 def papers() -> dict[str, dict[str, float | None]]:
-    """Return each model's values by the keys of COLUMNS; None if the paper prints a dash."""
+    """Return model → key of COLUMNS → value; the value is None if the paper prints a dash."""
     table = published()
     return {model: dict(zip(table.columns, values, strict=True)) for model, values in table.rows}
 
 
 class PublishedColumn(Struct, frozen=True):
-    """A column of the paper's tables. `measure` is our name for it."""
+    """A column of the paper's tables. `measure` is the name of Overtone's measure for this column."""
 
     key: str
     measure: str
 
     @property
     def kind(self) -> Literal["percent", "number"]:
-        """Whether it is printed times 100."""
+        """The number format: "percent" if the paper prints the values times 100, otherwise "number"."""
         return "percent" if is_percent(self.measure) else "number"
 
     @property
     def title(self) -> str:
-        """The head of the column, with an arrow in the better direction."""
+        """The column heading, with an arrow in the better direction."""
         return published().columns[self.key]
 
     @property

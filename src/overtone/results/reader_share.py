@@ -1,4 +1,4 @@
-"""The share of answers that a model read because the rules could not (`--reader`), and the accuracy by rules alone."""
+"""The share of answers that only a model could read (`--reader`), and the accuracy with the rules alone."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _READER = "|reader:"
 
 
 class ReaderShare(Struct, frozen=True):
-    """The answers to questions under one condition: how many are scored, how many of them the reader read, in how many
-    it found no choice, and how many unreadable ones it did not read."""
+    """Counts of the answers to questions under one condition: scored answers, answers that the reader read, answers in
+    which the reader found no choice, and unreadable answers that the reader did not get."""
 
     condition: str
     model: str
@@ -26,12 +26,12 @@ class ReaderShare(Struct, frozen=True):
     none: int
     left: int
     accuracy: Estimate
-    rules: Estimate  # accuracy by the rules alone
-    check: str = ""  # how the reader did on replies of known meaning
+    rules: Estimate  # accuracy with the rules alone
+    check: str = ""  # the reader's result on replies of known meaning
 
     @property
     def sentence(self) -> str:
-        """The share, and the accuracy with and without the reader."""
+        """A sentence with the reader's share, and the accuracy with and without the reader."""
         verb = "was" if self.read == 1 else "were"
         more = [f"it found no choice in {self.none:,}"] if self.none else []
         more += [f"it did not read {self.left:,} that the rules cannot read"] if self.left else []
@@ -67,7 +67,7 @@ def _share(condition: str, model: str, check: str, answers: Sequence[Answer]) ->
         value = answer.value(CHOICE)
         if detail.get("rule") == "reader":
             read += 1
-            value = 0.0  # an answer that the rules cannot read is wrong by them
+            value = 0.0  # with the rules alone, an unreadable answer is wrong
         elif detail.get("reader") == "none":
             none += 1
         elif detail.get("reader"):
@@ -87,6 +87,6 @@ def _check(reading: Reading, label: str) -> str:
 
 
 def sentences(shares: Sequence[ReaderShare]) -> list[str]:
-    """Return one sentence for each condition, which is named if there are several."""
+    """Return one sentence for each condition. The sentences name their condition if there are several."""
     several = len(shares) > 1
     return [f"{share.condition}: {share.sentence}" if several else share.sentence for share in shares]

@@ -1,4 +1,4 @@
-"""Requirements of a run as they are typed: thresholds and margins, validated against a measure's scale.
+"""Requirements that a user types: thresholds and margins, validated against the scale of their measure.
 
 A number is typed in the measure's own unit. Shares and similarities run from 0 to 1 and are shown in percent: `60%` and
 `0.6` mean the same, and `60` is rejected because it would mean 6,000 %. Times are in seconds: `0.8`, `0.8s` or `800ms`.
@@ -29,7 +29,7 @@ State = Literal["holds", "fails", "undecided"]
 
 
 class Requirement(Struct, frozen=True):
-    """`name op number unit`, as it was typed; `unit` is one of UNITS."""
+    """A threshold as it was typed, `name op number unit`; `unit` is one of UNITS."""
 
     name: str
     op: str
@@ -41,7 +41,7 @@ class Requirement(Struct, frozen=True):
 
 
 class Margin(Struct, frozen=True):
-    """Worse than the baseline by less than `number`, as it was typed."""
+    """A margin as it was typed: the run may be worse than the baseline by less than `number`."""
 
     name: str
     number: float
@@ -62,7 +62,7 @@ class Checked(Struct, frozen=True):
     state: State
     value: Estimate
     text: str
-    p: float | None = None  # beside a baseline: one-sided for a margin, else two-sided and corrected
+    p: float | None = None  # only with a baseline: one-sided for a margin, else two-sided and corrected
     brief: str = ""
     test: str = ""
 
@@ -100,7 +100,7 @@ def parse_share(text: str, flag: str) -> float:
 
 
 def parse_most(text: str, flag: str) -> float:
-    """Read the largest share that may be missing. Raises UsageError for 100 %, which could never fail."""
+    """Read the largest allowed share of missing replies. Raises UsageError for 100 %, which could never fail."""
     share = parse_share(text, flag)
     if share >= 1:
         hint = "" if "%" in text else "; for 1 percent write 1%"
@@ -178,14 +178,14 @@ def _between(about: ScoreInfo) -> str:
 
 
 def limit(x: float, about: ScoreInfo) -> str:
-    """Write a threshold or a margin with its unit, with the digits it was typed with: `62.5 %`, `3.4`, `2 s`."""
+    """Write a threshold or a margin with its unit and with as many digits as were typed: `62.5 %`, `3.4`, `2 s`."""
     return _with_unit(as_given(100 * x if about.scale == "percent" else x), about)
 
 
 def amount(x: float, about: ScoreInfo, beside: float | None = None) -> str:
     """Write a value with its unit, with the digits of the tables: `61.2 %`, `3.41`, `1.20 s`, `$0.0312`.
 
-    If it differs from `beside`, it gets as many more digits as needed to show that.
+    If the value differs from `beside`, it gets enough digits to show the difference.
     """
     parts = 100 if about.scale == "percent" else 1
     digits = {"percent": 1, "seconds": 2, "usd": 2 if x >= 1 else 4}.get(about.scale, about.digits)

@@ -1,9 +1,9 @@
 """How many scripts does a test need to detect a difference between two models that were asked the same items?
 
-Two models share their items, so the test depends on how often only one of them is right, or on the spread of their
-differences; and items of one script count less than as many scripts. Two stored runs give all of this; one gives the
-rate, the spread and the correlation within a script. Without a run, the assumptions below are used and stated. A run is
-read under the condition with the most scores, each item once.
+Two models answer the same items, so the test depends on the share of items that only one model gets right, or on the
+spread of the differences. Several items of one script count less than items of different scripts. Two stored runs
+supply all these values; one run supplies the rate, the spread and the correlation within a script. Without a run, the
+assumptions below are used and reported. A run is read under the condition with the most scores, each item once.
 """
 
 from __future__ import annotations
@@ -27,16 +27,17 @@ from overtone.schema import Item
 from overtone.stats import cluster, power
 from overtone.text import by_kind, number, percent
 
-RATE = 0.5  # of right answers: where they spread most
+RATE = 0.5  # share of right answers: the one with the largest spread
 AGREE = 0.5  # correlation of two models' scores over the same items
 ALIKE = 0.1  # correlation of the differences of one script's items
-POWER = 0.8  # the chance to find the difference
-SPREAD = 0.25  # standard deviation of a score in parts of its scale: 1 on 1 to 5
+POWER = 0.8  # probability of detecting the difference
+SPREAD = 0.25  # standard deviation as a share of the scale: 1 point on a scale from 1 to 5
 SIGNATURE = f"sizing|v1|level:0.95|two-sided|rate:{RATE}|agree:{AGREE}|alike:{ALIKE}|spread:{SPREAD}"
 
 
 class Need(Struct, frozen=True):
-    """The sample size of one measure. `difference` and `finds` are on the measure's own scale, which `shown` names."""
+    """The sample size that one measure needs. `difference` and `finds` are on the measure's own scale; `shown` is its
+    number format."""
 
     key: str
     measure: str
@@ -49,28 +50,28 @@ class Need(Struct, frozen=True):
     power: float
     per_script: float
     have: int  # available scripts, 0 if no benchmark or run was named
-    finds: float | None  # the smallest difference these find with the same power
-    basis: str  # measured or assumed, in words
+    finds: float | None  # the smallest difference that the available scripts detect with this power
+    basis: str  # a note: which values are measured and which assumed
 
 
 class _Known(Struct, frozen=True):
     """The values that the sample size of one measure is computed from."""
 
-    rate: float  # of right answers
+    rate: float  # share of right answers
     either: float | None  # share of items that only one of two models gets right, if two runs are known
-    spread: float  # of one model's scores
+    spread: float  # standard deviation of one model's scores
     agree: float
-    spread_between: float | None  # of the differences, if two runs are known
-    alike: float  # for a cluster of mean size
+    spread_between: float | None  # standard deviation of the differences, if two runs are known
+    alike: float  # correlation within a script, for a cluster of mean size
     basis: str
 
 
 def needs(
     difference: float, wanted: float, readings: Sequence[Reading] = (), items: Iterable[Item] | None = None
 ) -> list[Need]:
-    """Return a row for each measure. `difference` is a share of a measure's scale: 0.03 is 3 percentage points of
-    accuracy, and 0.12 on a scale from 1 to 5. `items` are those of a benchmark; without them, those of the first
-    reading count."""
+    """Return a row for each measure. `difference` is a share of a measure's scale: 0.03 means 3 percentage points of
+    accuracy, and 0.12 points on a scale from 1 to 5. `items` are the items of a benchmark; without them, the items of
+    the first reading count."""
     if not 0 < difference < 1:
         raise UsageError(f"--detect takes a share of the scale between 0 and 1, like 0.03, not {difference:g}")
     if not 0.05 < wanted < 1:
@@ -96,7 +97,7 @@ def needs(
 
 
 def _usual() -> list[Measure]:
-    """Return the measures that are planned for if no run is named."""
+    """Return the default measures, for use without a run."""
     judged = dataclasses.replace(measure_names.find_one("c4", ()), label="Judged replies, 1 to 5")
     return [*measure_names.questions(), judged]
 
@@ -111,7 +112,8 @@ def _items(reading: Reading) -> list[Item]:
 
 
 def _sure(items: list[Item]) -> list[Item]:
-    """Return the items of a headline: the core, on its clips, with validated cues if there are any."""
+    """Return the items of the headline: in the core, with clips of the headline's source, and with validated cues if
+    there are any."""
     own = headline_sources(item.source for item in items)
     core = [item for item in items if not item.part and (not item.source or item.source in own)]
     sure = [item for item in core if item.status != "unvalidated"]
@@ -158,7 +160,7 @@ def _of_two(measure: Measure, first: Reading, second: Reading, sizes: Counter[st
 
 
 def _of_pairs(measure: Measure, pairs: Pairs, sizes: Counter[str]) -> _Known | None:
-    """Return the values from pairs of one condition; None if no pair differs."""
+    """Return the values that the sample size depends on, from pairs of one condition; None if no pair differs."""
     before, after, groups = values(measure, pairs)
     a, b = np.array(before), np.array(after)
     if len(before) < 2 or (b - a).std() == 0:
@@ -175,7 +177,7 @@ def _of_pairs(measure: Measure, pairs: Pairs, sizes: Counter[str]) -> _Known | N
 
 
 def _condition(measure: Measure, answers: Sequence[Answer]) -> str:
-    """Return the condition with the most scores of a measure; the first of several."""
+    """Return the condition with the most scores of a measure; the first one if several have the same number."""
     counts = Counter(a.condition for a in answers if measure.read(a) is not None)
     return counts.most_common(1)[0][0] if counts else ""
 
@@ -186,8 +188,8 @@ def _head(answers: Iterable[Answer]) -> list[Answer]:
 
 
 def _alike(numbers: np.ndarray[tuple[int], np.dtype[np.float64]], groups: list[str], sizes: Counter[str]) -> float:
-    """Return the correlation of the rows of one script, from the design effect of their clusters; assumed if each
-    script has one row here and several in the set."""
+    """Return the correlation between rows of one script, from the design effect of the clusters. The assumed value is
+    returned if each script has only one row here and several in the planned set."""
     count = len(set(groups))
     naive = float(numbers.var(ddof=1)) / numbers.size if numbers.size > 1 else 0.0
     if count < 2 or naive == 0 or count == numbers.size:
@@ -198,8 +200,8 @@ def _alike(numbers: np.ndarray[tuple[int], np.dtype[np.float64]], groups: list[s
 
 
 def _repeats(measure: Measure, answers: Sequence[Answer]) -> float | None:
-    """Return the correlation of the scores of the first two repeats; None if nothing was asked twice, or nothing
-    varies."""
+    """Return the correlation between the scores of the first two repeats; None if no item was asked twice, or if the
+    scores do not vary."""
     by_repeat: list[dict[tuple[str, str], float]] = [{}, {}]
     for a in answers:
         value = measure.read(a)
@@ -213,8 +215,8 @@ def _repeats(measure: Measure, answers: Sequence[Answer]) -> float | None:
 
 
 def detectable(measure: Measure, pairs: Pairs, tests: int = 1, wanted: float = POWER) -> float | None:
-    """Return the smallest difference that the test of these pairs finds with power `wanted` after the correction for
-    `tests` tests, on the measure's own scale; None if it is larger than the scale.
+    """Return the smallest difference that a test of these pairs, corrected for `tests` tests, detects with the power
+    `wanted`. It is on the measure's own scale; None if it is larger than the scale.
 
     If no pair differs, the assumed spread is used.
     """
@@ -268,7 +270,7 @@ def _power_of(measure: Measure, known: _Known, mean: float, level: float = LEVEL
 
 
 def _finds(reached: Callable[[float, int], float], wanted: float, have: int, scale: float) -> float | None:
-    """Return the smallest difference that `have` scripts detect, None if they detect none below the whole scale."""
+    """Return the smallest difference that `have` scripts detect with power `wanted`; None if it exceeds the scale."""
     low, high = 0.0, 0.999 * scale
     if have < 2 or reached(high, have) < wanted:
         return None

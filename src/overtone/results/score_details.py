@@ -1,7 +1,7 @@
-"""The detail fields of stored scores that results are computed from, and which of them a score lacks.
+"""The detail fields that results need from stored scores, and a check for missing fields.
 
-A run that another program wrote can hold a score without them, or with unusable values. If the details are needed, such
-a score counts as unscored, and the ledger of problems names the missing fields.
+In a run of another program, a score may lack these fields or have unusable values in them. If a result needs the
+fields, such a score counts as missing, and the ledger of problems names the missing fields.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ ORDERS = (1, 2, 3, 4)
 BLEU = ("reply_tokens", "reference_tokens", *(f"correct_{n}" for n in ORDERS), *(f"total_{n}" for n in ORDERS))
 ERRORS = ("substitutions", "deletions", "insertions")
 COUNTS = ("hits", *ERRORS, "reference_words")
-_MOST = 2**53  # no text is longer, and sums of such counts stay finite
+_MOST = 2**53  # larger than any count in a text; sums of such counts stay finite
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 
 Value = float | int | str | None
@@ -38,7 +38,7 @@ def _packed(value: Value) -> bool:
 Needed = dict[str, Usable]
 ALIGNMENT: Needed = dict.fromkeys(COUNTS, _count)
 LABELS: Needed = {"reply": _text, "wanted": _text}
-NEEDED: dict[str, Needed] = {  # by what a score's declaration says that it needs, or how it is reduced
+NEEDED: dict[str, Needed] = {  # `needs` or `reduce` in a score's declaration → detail fields
     "labels": LABELS,
     "alignment": ALIGNMENT,
     "errors": dict.fromkeys((*ERRORS, "reference_words"), _count),

@@ -1,7 +1,7 @@
 """Measures outside a benchmark's headline: false cues, words against voice, dialogues, controls, wrong answers.
 
-Every table is computed over validated cues and again over the others: `basis` says which, and is empty if the benchmark
-does not mark its cues.
+Every table is computed twice: over validated and over unvalidated cues. `basis` names the group of cues; it is empty if
+the benchmark does not mark cues as validated.
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ from overtone.stats.detection import detect
 
 UNREAD = "unreadable"  # a reply that names none of the options
 READINGS = ("target", "alternative", "words", "harmful", "nothing", "", UNREAD)
-CONFLICT_CLIPS = {"target": "conflict", "alternative": "congruent"}  # a conflict script's style → what its clip is
+CONFLICT_CLIPS = {"target": "conflict", "alternative": "congruent"}  # style in a conflict script → kind of clip
 
 
 class Detection(Struct, frozen=True):
-    """The same question with the same options about clips with a cue and without one, "nothing special" among them.
+    """Answers to one question about clips with a cue and about neutral clips; one option is "nothing special".
 
-    A hit is any cue named on a clip with a cue, a false alarm any cue named on a neutral one; an unreadable reply is
-    wrong on both. `identification` is the share of clips with a cue whose own cue was named.
+    A hit is an answer that names any cue for a clip with a cue; a false alarm is an answer that names any cue for a
+    neutral clip. An unreadable reply is wrong in both cases. `identification` is the share of clips with a cue for
+    which the answer names the clip's own cue.
     """
 
     basis: str
@@ -47,15 +48,16 @@ class Detection(Struct, frozen=True):
     d_prime: Estimate
     criterion: Estimate
     identification: Estimate
-    chance: float | None  # of identification
+    chance: float | None  # expected identification by guessing
     unread: int
 
 
 class ConflictRow(Struct, frozen=True):
-    """Clips whose words and voice contradict each other (`conflict`), or their twins in which both agree.
+    """Clips whose words and voice contradict each other (`conflict`), or their twins whose words and voice agree.
 
-    `measures` has words, voice, agreement: accuracy on the question about each; dominance: the share of questions about
-    the voice answered with what the words state; and the usual measures of transcripts and replies.
+    `measures` has `words`, `voice` and `agreement`, the accuracy on the question about each of them; `dominance`, the
+    share of questions about the voice that were answered with the content of the words; and the usual measures of
+    transcripts and replies.
     """
 
     basis: str
@@ -64,7 +66,7 @@ class ConflictRow(Struct, frozen=True):
 
 
 class DialogueRow(Struct, frozen=True):
-    """Replies to one turn of the dialogues of one variant: changed, steady, or changed minus steady by dialogue."""
+    """Replies to one turn of all dialogues of a variant: changed, steady, or the difference changed − steady."""
 
     basis: str
     variant: str
@@ -73,25 +75,25 @@ class DialogueRow(Struct, frozen=True):
 
 
 class Control(Struct, frozen=True):
-    """How often the same question gets the same answer: on a clip and on its second rendering in another voice,
-    where nothing changed (`same`), and on that clip and the one with another cue, where the right answer changes
-    (`moved`)."""
+    """How often one question gets the same answer about two clips. `same` compares a clip with its second rendering in
+    another voice: the right answer stays. `moved` compares the clip with one that has another cue: the right answer
+    changes."""
 
     same: Estimate
     moved: Estimate
 
 
 class WrongRow(Struct, frozen=True):
-    """Reasoning questions on clips of one style: what was chosen instead of the right option, by reading."""
+    """Reasoning questions about clips of one style: counts of the wrong options that were chosen, by reading."""
 
     style: str
     answered: int
     wrong: int
-    readings: dict[str, int]  # of READINGS
+    readings: dict[str, int]  # keys are READINGS
 
 
 def by_basis(answers: Iterable[Answer], of: Callable[[Answer], str]) -> list[tuple[str, list[Answer]]]:
-    """Split answers by basis: those about validated or unmarked cues, then those about cues that are not validated."""
+    """Split answers by basis: first answers about validated or unmarked cues, then answers about unvalidated cues."""
     sure: list[Answer] = []
     unsure: list[Answer] = []
     for answer in answers:
@@ -101,8 +103,8 @@ def by_basis(answers: Iterable[Answer], of: Callable[[Answer], str]) -> list[tup
 
 
 def of_script(answers: list[Answer]) -> Callable[[Answer], str]:
-    """Return a function for `by_basis` that keeps scripts together: a script with any clip of an unvalidated cue is
-    unvalidated."""
+    """Return a function for `by_basis` that keeps scripts together: if one clip of a script has an unvalidated cue, all
+    its clips are unvalidated."""
     unsure = {a.item.group for a in answers if a.item.status == "unvalidated"}
     return lambda answer: "unvalidated" if answer.item.group in unsure else answer.item.status
 
@@ -111,13 +113,13 @@ def of_script(answers: list[Answer]) -> Callable[[Answer], str]:
 
 
 def detection(answers: Iterable[Answer]) -> list[Detection]:
-    """Compute hits and false alarms, by basis."""
+    """Compute hits and false alarms for each basis."""
     return [_detection(basis, asked) for basis, asked in false_cues(answers)]
 
 
 def false_cues(answers: Iterable[Answer]) -> list[tuple[str, list[Answer]]]:
-    """Return the questions about false cues by basis. A neutral clip has the basis of the clips with a cue that its
-    script is compared with."""
+    """Return (basis, answers) for the questions about false cues. A neutral clip has the same basis as the clips with a
+    cue that it is compared with."""
     asked = [a for a in answers if a.item.part == "false-cue" and a.item.gold]
     of_question = {(a.item.group, a.item.category): a.item.status for a in asked if a.item.cue}
     of_script = {a.item.group: a.item.status for a in asked if a.item.cue}
@@ -191,7 +193,7 @@ def _conflict(answers: list[Answer], usual: Sequence[Measure]) -> dict[str, Esti
 
 
 def _followed_the_words(answer: Answer) -> float | None:
-    """Return whether the answer about the voice is what the words state."""
+    """Return 1 if the answer about the voice repeats the content of the words, else 0; None without a score."""
     if answer.value(CHOICE) is None:
         return None
     return float(picked(answer) == "words")
@@ -201,7 +203,7 @@ def _followed_the_words(answer: Answer) -> float | None:
 
 
 def dialogue(answers: Iterable[Answer], declared: Declared) -> list[DialogueRow]:
-    """Return each turn's replies by variant, and the cost of the change: changed minus steady, dialogue by dialogue."""
+    """Return rows for each turn and variant, and for the difference changed − steady, paired by dialogue."""
     rows: list[DialogueRow] = []
     talks = [a for a in answers if a.item.part == "dialogue"]
     for basis, asked in by_basis(talks, of_script(talks)):
@@ -213,7 +215,7 @@ def dialogue(answers: Iterable[Answer], declared: Declared) -> list[DialogueRow]
                 replies = [a for a in asked if a.item.style == variant]
                 measures = {m: corpus_scores.over(m, replies, info, turn) for m, info in metrics.items()}
                 rows.append(DialogueRow(basis, variant, turn + 1, measures))
-        gaps = {  # a corpus score is no mean, so that it has no mean of differences
+        gaps = {  # a corpus score is not a mean, so it has no mean difference
             m: _gap(m, asked, info, turns - 1) for m, info in metrics.items() if not info.corpus
         }
         if any(e.scored for e in gaps.values()):
@@ -222,7 +224,7 @@ def dialogue(answers: Iterable[Answer], declared: Declared) -> list[DialogueRow]
 
 
 def at_turn(answer: Answer, metric: str, turn: int) -> float | None:
-    """Return a metric of the reply to a turn of a dialogue."""
+    """Return a metric's value for the reply to one turn of a dialogue."""
     return answer.value(metric, None if turn == len(answer.item.turns) - 1 else turn)
 
 
@@ -244,7 +246,7 @@ def _gap(metric: str, asked: list[Answer], info: ScoreInfo, turn: int) -> Estima
 
 
 def control(answers: Iterable[Answer]) -> Control | None:
-    """Compute whether answers stay if only the voice changes; None if no control clip was asked a question."""
+    """Compute how often answers stay if only the speaker's voice changes; None if no control clip has a question."""
     same: list[tuple[float | None, str]] = []
     moved: list[tuple[float | None, str]] = []
     for answer, twin, other in control_clips(answers):
@@ -260,8 +262,8 @@ def control(answers: Iterable[Answer]) -> Control | None:
 
 
 def control_clips(answers: Iterable[Answer]) -> Iterator[tuple[Answer, Answer, Answer | None]]:
-    """Yield each question about a control clip, with the same question about the clip it renders again and about one
-    with another cue."""
+    """Yield each answer about a control clip, with the answers to the same question about the original clip and about
+    a clip with another cue (None if there isn't one)."""
     asked = [a for a in answers if a.item.task == "choose" and a.item.gold]
     known = {_question(a, a.item.style): a for a in asked if a.item.part in ("", "control", "conflict")}
     for answer in (a for a in asked if a.item.style == "control"):
@@ -277,8 +279,8 @@ def _question(answer: Answer, style: str) -> tuple[str, int, str, str, int]:
 
 
 def agree(one: Answer, other: Answer) -> float | None:
-    """Return whether both chose the same reading, in whatever order the options were. An unreadable reply never
-    agrees."""
+    """Return 1 if both answers chose the same reading, in any order of options, else 0; None if one has no score. An
+    unreadable reply never agrees."""
     if one.value(CHOICE) is None or other.value(CHOICE) is None:
         return None
     first, second = (meant(a) for a in (one, other))
@@ -289,7 +291,7 @@ def agree(one: Answer, other: Answer) -> float | None:
 
 
 def wrong(answers: Iterable[Answer]) -> list[WrongRow]:
-    """Count what was chosen instead of the right option, for questions whose options have a provenance."""
+    """Count the wrong options that were chosen, for questions whose options have a provenance."""
     asked = [
         a
         for a in answers

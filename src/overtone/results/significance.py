@@ -1,8 +1,8 @@
-"""The rule for calling a difference significant in sentences. `docs/reference/findings/significance.md` explains it.
+"""The rule by which sentences call a difference significant; see `docs/reference/findings/significance.md`.
 
 If a table has p-values, a difference is significant if its p-value is at most 0.05 after Holm's correction over its
-family, and the sentence names p, test and number of tests. If a table has only intervals, the sentence says whether the
-interval includes 0 and does not mention significance. Sentence and table read the same field of the same row.
+family, and the sentence names p, the test and the number of tests. If a table has only intervals, the sentence says
+whether the interval includes 0 and does not mention significance. Sentences and tables read the same fields of a row.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from overtone.stats import multiplicity
 from overtone.text import NONE, number
 
 LEVEL = 0.05
-_ROUNDING = 1e-12  # of products of p-values
+_ROUNDING = 1e-12  # rounding error of products of p-values
 TEST = "two-sided paired test clustered by script"
 
 
 def holm_by_family(p_values: Sequence[float | None], families: Sequence[Hashable]) -> list[tuple[float | None, int]]:
-    """Return Holm's corrected p-value and the number of tests of its family for each p-value, in the order given.
+    """Return (Holm's corrected p-value, number of tests in its family) for each p-value, in input order.
 
-    A missing p-value is a test that was not made: it stays missing and does not count.
+    A missing p-value means that the test was not made: it stays missing and does not count as a test.
     """
     members: dict[Hashable, list[int]] = {}
     for place, (p, family) in enumerate(zip(p_values, families, strict=True)):
@@ -43,7 +43,7 @@ Row = TypeVar("Row", bound=Struct)
 
 
 def adjust(rows: Sequence[Row], families: Sequence[Hashable]) -> list[Row]:
-    """Set `adjusted` and `tests` of rows with a `p`: Holm's corrected p-value, and the tests of its family."""
+    """Fill in `adjusted`, Holm's corrected p-value, and `tests`, the number of tests in the family, in each row."""
     corrected = holm_by_family([row.p for row in rows], families)  # type: ignore[attr-defined]
     return [
         replace(row, adjusted=adjusted, tests=tests) for row, (adjusted, tests) in zip(rows, corrected, strict=True)
@@ -56,9 +56,9 @@ def significant(adjusted: float | None) -> bool:
 
 
 def least_scripts(tests: int) -> int:
-    """Return how many scripts a test of a family of this size needs to find any difference.
+    """Return the least number of scripts with which a test in a family of `tests` tests can find any difference.
 
-    With fewer, no pattern of signs is rare enough for the correction, unless the other tests are significant.
+    With fewer scripts, no pattern of signs is rare enough after the correction, unless the other tests are significant.
     """
     return 1 + math.ceil(math.log2(max(1, tests) / LEVEL))
 
@@ -82,12 +82,12 @@ def p_value(p: float | None) -> str:
 
 
 def family_of(tests: int, family: str = "tests") -> str:
-    """Write how many tests a family has: `3 headline tests`."""
+    """Write the number of tests in a family: `3 headline tests`."""
     return f"{tests:,} {family if tests != 1 else family.replace('tests', 'test', 1)}"
 
 
 def tested_by(adjusted: float | None, tests: int, family: str = "tests") -> str:
-    """Write which test gave a p-value, and over how many tests it is corrected."""
+    """Write a corrected p-value with the name of the test and the number of tests in the correction."""
     return f"{p_value(adjusted)}, {method_of(tests, family)}"
 
 
@@ -97,7 +97,7 @@ def method_of(tests: int, family: str = "tests") -> str:
 
 
 def by_test(e: Estimate, adjusted: float | None, tests: int) -> str:
-    """Write, after a difference, whether it is significant, by which test and correction."""
+    """Write the words that follow a difference: whether it is significant, and by which test and correction."""
     if adjusted is None:
         return ", which was not tested"
     if significant(adjusted):
@@ -124,7 +124,8 @@ def excludes(e: Estimate, null: float = 0.0) -> bool:
 
 
 def by_interval(e: Estimate, of: str = "this row alone", null: str = "0") -> str:
-    """Write, after a number of a table without p-values, whether its 95 % interval includes 0 (called `null`)."""
+    """Write the words that follow a number in a table without p-values: whether its 95 % interval includes 0, which is
+    called `null` in the text."""
     if e.low is None or e.high is None:
         return ""
     return f"; the 95 % interval of {of} {'excludes' if excludes(e) else 'includes'} {null}"

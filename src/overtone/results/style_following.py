@@ -1,8 +1,9 @@
-"""Do replies follow the voice? Computed from the replies to a script's styles and the references of those styles.
+"""Do replies follow the voice? Compare the replies to each style of a script with the reference of each style.
 
-Each script gives a square of similarities, replies by references. Subtracting row and column means removes what a reply
-shares with every reference and what a reference shares with every reply, so that a model whose replies do not depend on
-the voice scores 0 and chance whatever it says. This is not comparable with a judge's score of speech relevance.
+Each script gives a square table of similarities, replies by references. Subtracting row and column means removes the
+content that a reply shares with all references, and that a reference shares with all replies. So if a model's replies
+do not depend on the voice, sensitivity is 0 and assignment is at chance, whatever the replies say. These numbers are
+not comparable with a judge's score of speech relevance.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ from overtone.results.side_measures import by_basis, of_script
 METRIC = "style_margin"
 STYLES = ("target", "alternative", "neutral")
 
-Square = npt.NDArray[np.float64]  # (replies, references), styles in one order
+Square = npt.NDArray[np.float64]  # (…, replies, references), with the same order of styles in both
 
 
 class StyleRow(Struct, frozen=True):
-    """All squares of one size. `scripts` that lack a reply, a score or a reference are left out and counted.
+    """The results over all squares of one size. `squares` is their number: one for each script and repeat.
 
-    `squares` is the number of squares behind it: scripts times repeats.
+    `left_out` counts the scripts that are left out because a reply, a score or a reference is missing.
     """
 
     basis: str
@@ -51,8 +52,8 @@ def sensitivities(squares: Square) -> Square:
 
 
 def assignments(squares: Square) -> Square:
-    """Return, for each square, 1 if the true pairing of replies and references is the most similar of all, else 0. If
-    several pairings tie with it, return the probability of choosing the true one at random."""
+    """Return, for each square, 1 if the true pairing of replies and references has the highest similarity of all
+    pairings, else 0. In a tie, return the probability of choosing the true pairing at random."""
     n = squares.shape[1]
     orders = itertools.permutations(range(n))
     sums = np.stack([squares[:, range(n), list(order)].sum(1) for order in orders], axis=1)
@@ -62,8 +63,7 @@ def assignments(squares: Square) -> Square:
 
 
 def style_rows(answers: Iterable[Answer]) -> list[StyleRow]:
-    """Return one row for every basis and size of square; an empty list if no script was asked and scored in two
-    styles."""
+    """Return one row for each basis and size of square; an empty list if no script has scores in two styles."""
     return [
         _row(basis, size, [(group, square_of(replies)) for group, replies in scripts])
         for basis, size, scripts in by_size(answers)
@@ -71,7 +71,8 @@ def style_rows(answers: Iterable[Answer]) -> list[StyleRow]:
 
 
 def by_size(answers: Iterable[Answer]) -> list[tuple[str, int, list[tuple[str, dict[str, Answer]]]]]:
-    """Return the scripts of every basis and size of square, once for each repeat, with the reply to each style."""
+    """Return (basis, size, scripts) for each basis and size of square. A script is given once for each repeat, with
+    style → reply."""
     asked = [a for a in answers if _belongs(a)]
     if not any(METRIC in a.scores for a in asked):
         return []
@@ -93,7 +94,7 @@ def _belongs(answer: Answer) -> bool:
 
 
 def square_of(replies: dict[str, Answer]) -> Square | None:
-    """Return the similarities of one script's replies to its references, or None if any of them is missing."""
+    """Return the similarities between one script's replies and its references, or None if any similarity is missing."""
     styles = [s for s in STYLES if s in replies]
     rows: list[list[float]] = []
     for style in styles:

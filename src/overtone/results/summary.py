@@ -47,9 +47,9 @@ from overtone.runs.store import Store
 from overtone.schema import STYLES, remarks
 from overtone.scores import Declared, in_table, undeclared
 
-CUES = cues.CUES  # for tables that also show cues without data
+CUES = cues.CUES  # for tables that also list cues without data
 
-LABELS = {  # of sub-tasks
+LABELS = {  # order of the sub-tasks
     "asr": "Transcription",
     "conversation": "Conversation",
     "dialogue": "Dialogue",
@@ -70,7 +70,7 @@ LABELS = {  # of sub-tasks
 
 
 class Row(Struct, frozen=True):
-    """One line of a table: a cue, a dimension or a style, with every measure that has replies for it."""
+    """One line of a table: a cue, a dimension or a style, with all measures that have replies there."""
 
     key: str
     label: str
@@ -88,14 +88,14 @@ class TaskRow(Struct, frozen=True):
 
 
 class Conversation(Struct, frozen=True):
-    """The open replies of one condition. `measures` holds every metric computed on them: its mean, or its corpus score
-    if a mean would be misleading."""
+    """The open replies of one condition. `measures` maps each metric of these replies to its mean, or to its corpus
+    score if a mean would be misleading."""
 
     asked: int
     replies: int
-    words: float | None  # mean of the replies in languages with spaces between words, as `reply_words` counts them
-    counted: int  # how many texts that mean is of
-    texts: int  # of all replies: a dialogue has several
+    words: float | None  # mean of `reply_words`, over replies in languages with spaces between words
+    counted: int  # number of texts in this mean
+    texts: int  # over all replies; a dialogue has several
     with_audio: int
     latency_median: float | None
     latency_p95: float | None
@@ -105,11 +105,11 @@ class Conversation(Struct, frozen=True):
 
 class ConditionSummary(Struct, frozen=True):
     """One condition of a run: measures by name (those of `table_measures`, and `wer_corpus`), and the tables. If a run
-    has clips of several sources, those outside the headline are separate conditions: `task/audio (human)`.
+    has clips of several sources, sources outside the headline are separate conditions: `task/audio (human)`.
 
     The headline (measures, voice, reasoning, conversation) and its breakdowns are over the benchmark's core, without
-    clips whose cue is not validated. If no cue is validated, there is no headline, and the breakdowns are over all of
-    the core; `cues` is always over all of it. The fields after `wrong` hold the parts that the benchmark keeps
+    clips whose cue is not validated. If no cue is validated, there is no headline, and the breakdowns are over the
+    whole core. `cues` is always over the whole core. The fields after `wrong` hold the parts that the benchmark keeps
     separate.
     """
 
@@ -126,25 +126,25 @@ class ConditionSummary(Struct, frozen=True):
     styles: list[Row]
     unvalidated: dict[str, Estimate] = {}  # the same measures over clips whose cue is not validated
     unvalidated_conversation: Conversation | None = None
-    validated_cues: tuple[str, ...] = ()  # slugs that clips of the core carry
+    validated_cues: tuple[str, ...] = ()  # slugs of the cues in the core's clips
     unvalidated_cues: tuple[str, ...] = ()
     wrong: list[WrongRow] = []
     detection: list[Detection] = []
     conflict: list[ConflictRow] = []
     dialogue: list[DialogueRow] = []
     control: Control | None = None
-    fixed: Accuracy | None = None  # reasoning questions whose answer does not move with the voice
+    fixed: Accuracy | None = None  # reasoning questions whose right answer does not depend on the voice
     judged: list[JudgedRow] = []
     differences: list[Difference] = []  # between two ways of judging the same replies
-    following: list[StyleRow] = []  # does the reply follow the voice?
+    following: list[StyleRow] = []  # whether replies follow the voice
     spoken: list[VoiceRow] = []
     extremes: Extremes | None = None
-    error_rate: str = "WER"  # of the transcripts: "CER" where characters are counted, "WER/CER" where both are
+    error_rate: str = "WER"  # name of the transcripts' error rate: "CER" if characters are counted, "WER/CER" for both
     declared: Declared = {}  # what each metric's score is
 
     @property
     def basis(self) -> str:
-        """The cues of the headline, in a sentence; "" if the benchmark does not mark cues as validated."""
+        """A phrase that names the headline's cues; "" if the benchmark does not mark cues as validated."""
         sure, unsure = len(self.validated_cues), len(self.unvalidated_cues)
         if not unsure:
             return f"All {sure} cues are validated." if sure else ""
@@ -174,9 +174,9 @@ class Summary(Struct, frozen=True):
     notes: list[str]
     agreement: list[AgreementRow] = []  # of judges
     troubles: list[Trouble] = []  # of judges
-    alignment: list[Alignment] = []  # of the emotions heard in replies with those wanted
-    source_note: str = ""  # the clips of the headline, if the run has several sources
-    readers: list[ReaderShare] = []  # under each condition, if a model read answers
+    alignment: list[Alignment] = []  # agreement between the emotions heard in replies and the wanted emotions
+    source_note: str = ""  # a note on the headline's clips, if the run has several sources
+    readers: list[ReaderShare] = []  # one for each condition, if a model read answers
     declared: Declared = {}  # what each metric's score is
 
 
@@ -296,7 +296,7 @@ def _table(
     *,
     of_cues: bool = False,
 ) -> list[Row]:
-    """Return a row for each key that has answers: the known ones in order, then any others."""
+    """Return a row for each key with answers: first the keys in `order`, then all other keys."""
     parts: dict[str, list[Answer]] = {}
     for answer in answers:
         parts.setdefault(key(answer), []).append(answer)

@@ -1,7 +1,7 @@
 """Check a run against thresholds, one row for each condition, and against the limit on missing replies.
 
-The value decides whether a threshold holds; the interval is shown with it. Quality is measured over the headline's
-items; replies, failures, retries, latency and cost over everything that was asked.
+The value alone decides whether a threshold holds; its interval is only shown. Quality is measured over the headline's
+items. Replies, failures, retries, latency and cost are measured over all asks.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from overtone.results.measures import Estimate, Measure
 from overtone.results.requirements import Checked, Requirement, State, amount, limit, threshold_on
 from overtone.scores import ScoreInfo, built_in
 
-MISSING = 0.01  # share of the asks of a condition that may be without a reply
+MISSING = 0.01  # default: largest allowed share of a condition's asks without a reply
 NOTHING = Estimate(None, None, None, 0, 0)
 _TASKS = {"choose": "question", "transcribe": "transcription", "converse": "conversation"}
 _OPS: dict[str, Callable[[float, float], bool]] = {
@@ -30,7 +30,7 @@ _OPS: dict[str, Callable[[float, float], bool]] = {
 
 
 def asks(run: Reading, conditions: Sequence[str], *, core: bool = True) -> dict[str, list[Answer]]:
-    """Return the answers by condition, in the benchmark's core or in all of it."""
+    """Return condition → answers, from the benchmark's core or, if `core` is false, from the whole benchmark."""
     by_condition: dict[str, list[Answer]] = {}
     for answer in run.answers:
         if not (core and answer.item.part) and (not conditions or answer.condition in conditions):
@@ -39,8 +39,8 @@ def asks(run: Reading, conditions: Sequence[str], *, core: bool = True) -> dict[
 
 
 def headline_asks(answers: list[Answer], measure: Measure | None = None) -> tuple[str, list[Answer]]:
-    """Return the answers about validated or unmarked cues or, without any, all of them with a remark. A measure that
-    counts every ask gets all of them."""
+    """Return a remark and the answers that count: answers about validated or unmarked cues. If there are none, all
+    answers count, and the remark says so. For a measure that counts every ask, all answers count."""
     if measure is not None and measure.every:
         return "", answers
     parts = by_status(answers)
@@ -49,7 +49,7 @@ def headline_asks(answers: list[Answer], measure: Measure | None = None) -> tupl
 
 
 def missing(run: Reading, conditions: Sequence[str], most: float) -> Checked:
-    """Check that in every condition at most this share of the asks is without a reply."""
+    """Check that in every condition at most the share `most` of the asks has no reply."""
     about = ScoreInfo("Missing replies", better="lower")
     asked = asks(run, conditions, core=False)
     every = [a for answers in asked.values() for a in answers]
@@ -68,7 +68,7 @@ def missing(run: Reading, conditions: Sequence[str], most: float) -> Checked:
 
 
 def threshold_rows(run: Reading, required: Requirement, conditions: Sequence[str]) -> list[Checked]:
-    """Hold a run to one threshold under every condition. Raises UsageError for a wrong name or number."""
+    """Check one threshold under every condition. Raises UsageError for an unknown name or an invalid number."""
     name = required.name
     if name in operations.TOTALS:
         return _totals(run, required, conditions)
@@ -108,8 +108,8 @@ def _totals(run: Reading, required: Requirement, conditions: Sequence[str]) -> l
 
 
 def _possible(measure: Measure, answers: Sequence[Answer]) -> list[float | None]:
-    """Return the extreme means that the missing values leave open. For an open end of the scale, the most extreme value
-    seen is used."""
+    """Return the means that result if every missing value is at one end of the scale. If the scale has an open end, the
+    extreme observed values are used too."""
     read = [measure.read(a) for a in answers if measure.belongs(a.item)]
     seen = [x for x in read if x is not None]
     if not seen:
@@ -120,7 +120,8 @@ def _possible(measure: Measure, answers: Sequence[Answer]) -> list[float | None]
 
 
 def why_unscored(run: Reading, measure: Measure | None, answers: Sequence[Answer]) -> str:
-    """Write why a measure has no value over these answers, with the command that supplies it. None is `wer_corpus`."""
+    """Write the reason why a measure has no value over these answers, and the command that supplies it. The measure
+    None stands for `wer_corpus`."""
     key, at, label = measure.name.partition("@") if measure else ("", "", "")
     scored = measure is None or measure.scores or measure.every
     task = "transcribe" if measure is None else measure.task

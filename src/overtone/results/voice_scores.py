@@ -1,6 +1,6 @@
 """How the replies sound: predicted quality, pitch, pace, pauses, level, expressiveness, and fit to the reference.
 
-Per condition over all clips and per style, to show whether the delivery changes with the user's voice.
+The numbers are per condition, over all clips and per style, to show whether the delivery changes with the user's voice.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ VOICE_TABLES: tuple[Table, ...] = ("delivery", "quality")
 
 
 class Measured(Struct, frozen=True):
-    """A column with its unit and its better direction. If `detail` is set, its values are read from the score's
-    details."""
+    """A column with its unit and its better direction. If `detail` is set, the values come from this field of the
+    score's details."""
 
     key: str
     score: str
@@ -76,7 +76,7 @@ def voice_columns(declared: Declared) -> dict[Table, list[Measured]]:
 
 
 class VoiceRow(Struct, frozen=True):
-    """The spoken replies to one style of clips, or to all of them (`style` is empty)."""
+    """The spoken replies to clips of one style, or to all clips if `style` is empty."""
 
     basis: str
     style: str

@@ -1,4 +1,4 @@
-"""Sentences of findings, and which rows they are about."""
+"""Sentences of findings, each with the key of the row that it is about."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from overtone.stats.minimums import Minimum
 
 
 class Sentence(Struct, frozen=True):
-    """A statement in plain words. `key` is that of its row, which leads to the cases behind it.
+    """A statement in plain words. `key` is the key of the row it is about, with which its cases can be looked up.
 
-    A sentence with a `condition` is only about replies or questions under it: if one condition represents a run,
-    sentences on the others are not shown.
+    A sentence with a `condition` is only about replies or questions under this condition. If one condition represents a
+    run, sentences on other conditions are not shown.
     """
 
     text: str
@@ -24,8 +24,8 @@ class Sentence(Struct, frozen=True):
 
 
 def shortfall(minimum: Minimum, lacking: Iterable[tuple[str, int]]) -> list[Sentence]:
-    """Return the sentence on subjects that have too little data, given as (subject, how much it has); an empty list
-    without any. It has no key because it mentions no number of a row."""
+    """Return one sentence on the subjects with too little data, given as (subject, amount of data); an empty list
+    without such subjects. The sentence has no key, because it mentions no number of a row."""
     text = minimums.shortfall(minimum, lacking)
     return [Sentence(text)] if text else []
 
@@ -42,7 +42,7 @@ Row = TypeVar("Row", bound=_Row)
 
 
 def headline(rows: Sequence[Row]) -> list[Row]:
-    """Return the overall rows of validated or unmarked cues; without any, all overall rows."""
+    """Return the overall rows over validated or unmarked cues; without such rows, all overall rows."""
     overall = [row for row in rows if row.by == "overall"]
     sure = [row for row in overall if row.basis != "unvalidated"]
     return sure or overall

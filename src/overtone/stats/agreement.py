@@ -22,7 +22,7 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Agreement:
-    """α with its bootstrap interval. All are NaN if α is undefined: no unit has two ratings, or the ratings do not
+    """α with its bootstrap interval, all NaN if α is undefined, because no unit has two ratings or the ratings do not
     vary.
 
     `percent` is the share of agreeing pairs of ratings, `units` the number of units with at least two ratings.
@@ -47,7 +47,8 @@ def alpha(ratings: Sequence[Sequence[float | None]] | Array, level: Level = "nom
 
 
 def percent(ratings: Sequence[Sequence[float | None]] | Array) -> float:
-    """Return the share of agreeing pairs of ratings of a unit, each unit weighted by its ratings; NaN without any."""
+    """Return the share of agreeing pairs of ratings within units; a unit's weight is its number of ratings. NaN without
+    pairs."""
     _, counts = _counts(ratings)
     sizes = counts.sum(1)
     if not len(counts):
@@ -91,8 +92,8 @@ def _table(ratings: Sequence[Sequence[float | None]] | Array) -> Array:
 
 
 def _counts(ratings: Sequence[Sequence[float | None]] | Array) -> tuple[Array, Array]:
-    """Return the values that occur, and the count of each value in each unit with at least two ratings: (units,
-    values).
+    """Return the distinct values, and a table (units, values) of how often each value occurs in each unit with at least
+    two ratings.
     """
     table = _table(ratings)
     table = table[:, _rated(table)]
@@ -116,7 +117,7 @@ def _drawn(
     weights = 1 / (sizes - 1)
     distances = _differences(values, counts, level)
     pairs = counts @ distances  # (units, values)
-    disagreement = (pairs * counts).sum(1) * weights  # of each unit, if the distances are fixed
+    disagreement = (pairs * counts).sum(1) * weights  # disagreement within each unit, if the distances are fixed
     alphas = []
     for times in resamples(count, seed=seed, draws=draws):
         drawn = times[:, ids]  # how often each unit occurs: (draws, units)
@@ -158,7 +159,7 @@ def _differences(values: Array, counts: Array, level: Level) -> Array:
 
 
 def _alpha(counts: Array, distances: Array) -> float:
-    """Return 1 − observed ÷ expected disagreement, from the table of coincidences."""
+    """Return α = 1 − observed ÷ expected disagreement, from the counts of each value in each unit."""
     sizes = counts.sum(1)
     total = float(sizes.sum())
     if total < 2:

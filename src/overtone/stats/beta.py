@@ -9,7 +9,7 @@ import math
 
 _TINY = 1e-300
 _CLOSE = 1e-15
-_STEPS = 20_000  # of the continued fraction, which needs about the square root of the larger parameter
+_STEPS = 20_000  # most steps of the continued fraction, which needs about √(larger parameter)
 
 
 def incomplete(a: float, b: float, x: float) -> float:
@@ -18,7 +18,7 @@ def incomplete(a: float, b: float, x: float) -> float:
         raise ValueError(f"needs a, b > 0 and x between 0 and 1, not a={a}, b={b}, x={x}")
     if x in (0.0, 1.0):
         return float(x)
-    if x > (a + 1) / (a + b + 2):  # the fraction is quick on the other side
+    if x > (a + 1) / (a + b + 2):  # the fraction converges faster on the other side
         return 1 - _lower(b, a, 1 - x)
     return _lower(a, b, x)
 
@@ -38,9 +38,9 @@ def student_cdf(t: float, df: float) -> float:
 
 
 def _student_tails(t: float, df: float) -> float:
-    """Return the probability beyond ±t."""
+    """Return the probability that |t| is larger than this."""
     square = t * t
-    # use the form that keeps its digits: near 0 the distance from 1, far out the tail itself
+    # use the form that keeps its precision: near 0 the distance from 1, far out the tail itself
     if square < df:
         return 1 - incomplete(0.5, df / 2, square / (df + square))
     return incomplete(df / 2, 0.5, df / (df + square))

@@ -1,4 +1,4 @@
-"""Exact binomial tails and intervals for known-answer tests: are there more correct answers than guessing gives?
+"""Exact binomial tails and intervals, e.g. to test whether answers are correct more often than by guessing.
 
 For independent trials. If trials share a script or a speaker, use the interval of `cluster.proportion`.
 """
@@ -29,8 +29,8 @@ def at_most(successes: int, trials: int, chance: float) -> float:
 
 
 def exact_interval(successes: int, trials: int, *, level: float = 0.95) -> tuple[float, float]:
-    """Return the Clopper–Pearson interval of a proportion, which covers at least as often as its level; (0, 1) without
-    trials.
+    """Return the Clopper–Pearson interval of a proportion; (0, 1) without trials. It contains the true proportion with
+    a probability of at least `level`.
     """
     _check(successes, trials)
     if not 0 < level < 1:
@@ -42,7 +42,7 @@ def exact_interval(successes: int, trials: int, *, level: float = 0.95) -> tuple
 
 
 def _turning_point(below: Callable[[float], bool]) -> float:
-    """Return the p at which `below`, true for small p, turns false; by bisection."""
+    """Find by bisection the p at which `below` changes from true (for small p) to false."""
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2

@@ -1,8 +1,9 @@
 """Bootstrap intervals over clusters, for any statistic.
 
-A draw takes as many whole clusters as the data has, with replacement, so rows of one script stay together. The same
-seed, draws and clusters give the same draws in every function here, so two measures of the same rows are compared on
-the same draws. `error` is the standard deviation over the draws. Intervals are NaN with fewer than two clusters.
+A draw takes as many whole clusters as the data has, with replacement, so rows of one script stay together. With the
+same seed, number of draws and clusters, every function here uses the same draws, so two measures of the same rows can
+be compared draw by draw. `error` is the standard deviation over the draws. Intervals are NaN with fewer than two
+clusters.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Method = Literal["percentile", "bca"]
 Array = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.intp]
 
-_CELLS = 200_000  # size of the matrix of drawn clusters held at once: small enough for a processor's cache
+_CELLS = 200_000  # size of a block of the matrix of drawn clusters: small enough for a processor's cache
 
 
 def clustered(
@@ -31,8 +32,8 @@ def clustered(
     draws: int = 2000,
     level: float = 0.95,
 ) -> Interval:
-    """Return the percentile interval of `statistic`, a function of an array of row numbers, in which a row may occur
-    several times. Draws in which the statistic is NaN (no variation) are left out.
+    """Return the percentile interval of `statistic`. It takes an array of row numbers, in which a row may occur several
+    times. Draws in which the statistic is NaN (no variation) are left out.
     """
     if draws < 2 or not 0 < level < 1:
         raise ValueError(f"needs at least two draws and a level between 0 and 1, not {draws} and {level}")
@@ -55,7 +56,7 @@ def clustered(
 
 
 def resamples(count: int, *, seed: int, draws: int) -> Iterator[Array]:
-    """Yield how often each of `count` clusters is drawn, (draws, clusters), one block of draws at a time."""
+    """Yield tables (draws, clusters) of how often each of `count` clusters is drawn, one block of draws at a time."""
     rng = np.random.default_rng(seed)
     block = max(1, _CELLS // count)
     for start in range(0, draws, block):
@@ -68,9 +69,9 @@ def resamples(count: int, *, seed: int, draws: int) -> Iterator[Array]:
 def interval(
     value: float, drawn: Array, without: Array, rows: int, clusters: int, *, level: float, method: Method = "percentile"
 ) -> Interval:
-    """Return the interval of `value` from its draws.
+    """Return the interval of `value` from `drawn`, its values in the draws.
 
-    "bca" corrects the percentiles for bias and skewness, with the values `without` each cluster in turn.
+    "bca" corrects the percentiles for bias and skewness. It needs `without`, the values without each cluster in turn.
     """
     known = drawn[~np.isnan(drawn)]
     if math.isnan(value) or known.size < 2:
@@ -83,7 +84,8 @@ def interval(
 
 
 def _bca(value: float, drawn: Array, without: Array, tails: tuple[float, float]) -> tuple[float, float]:
-    """Return the shares of the draws to cut off: Efron's bias correction and acceleration (1987)."""
+    """Return the corrected tails: the quantiles of the draws to use, with Efron's bias correction and acceleration
+    (1987)."""
     close = 1e-12 * max(1.0, abs(value))  # means of the same rows in another order differ in the last digit
     below = float((drawn < value - close).mean() + (np.abs(drawn - value) <= close).mean() / 2)
     if not 0 < below < 1 or without.size < 2:

@@ -1,9 +1,9 @@
 """Means, proportions and ratios with standard errors and intervals that respect clusters.
 
 Replies to the same script are not independent: a script that is easy in one style is easy in the others. Every function
-here takes one cluster label per row and adds the rows' influences up within a cluster before squaring them
-(linearisation, the sandwich estimator known as CR1), so that ten copies of a row count as one row. With every row its
-own cluster the formulas become the textbook ones.
+here takes one cluster label per row and sums the rows' influences within each cluster before squaring the sums
+(linearisation, the sandwich estimator known as CR1), so that ten copies of a row count as one row. If every row is its
+own cluster, the formulas are the textbook ones.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def proportion(values: Numbers, clusters: Labels, *, level: float = 0.95) -> Int
 
 
 def wilson(p: float, error: float, rows: int, clusters: int, level: float) -> Interval:
-    """Return the interval of `proportion` from a share and its clustered error."""
+    """Return the Wilson interval that `proportion` describes, from a share and its clustered error."""
     if clusters < 2:
         return Interval(p, math.nan, math.nan, math.nan, rows, clusters)
     effective = min(p * (1 - p) / error**2, float(rows)) if error > 0 else float(clusters)
@@ -73,7 +73,7 @@ def wilson(p: float, error: float, rows: int, clusters: int, level: float) -> In
 
 
 def difference(values: Numbers, first: Sequence[bool], clusters: Labels, *, level: float = 0.95) -> Interval:
-    """Return the proportion among the `first` rows minus that among the others. A cluster may have rows on both sides.
+    """Return the proportion among the `first` rows minus the proportion among the other rows. A cluster may have both.
 
     The squared widths of the two Wilson intervals are added (Newcombe's method 10), and the covariance of the two
     proportions through common clusters is subtracted. So the interval has a width even if all rows of a side agree. NaN
@@ -92,8 +92,8 @@ def difference(values: Numbers, first: Sequence[bool], clusters: Labels, *, leve
 
 
 def newcombe(a: Interval, b: Interval, shared: float, rows: int, clusters: int) -> Interval:
-    """Return the interval of `difference` from its two sides and the sum over clusters of the product of their
-    influences.
+    """Return the interval that `difference` describes, from the intervals of both sides. `shared` is the sum over
+    clusters of the product of the two sides' influences.
     """
     if math.isnan(a.error) or math.isnan(b.error):
         return Interval(a.value - b.value, math.nan, math.nan, math.nan, rows, clusters)
@@ -177,7 +177,7 @@ def normal_quantile(p: float) -> float:
 
 
 def clustered_error(influence: npt.NDArray[np.float64], clusters: Labels) -> float:
-    """Return the standard error of a sum of influences, added up within clusters; NaN with fewer than two clusters."""
+    """Return the standard error of a sum of rows' influences, clustered; NaN with fewer than two clusters."""
     ids, count = codes(clusters)
     return _clustered_error(influence, ids, count)
 
@@ -206,7 +206,7 @@ def _clustered_error(influence: npt.NDArray[np.float64], ids: npt.NDArray[np.int
 
 
 def student(value: float, error: float, rows: int, clusters: int, level: float) -> Interval:
-    """Return the Student interval of a value with its clustered error."""
+    """Return the Student interval of a value, given its clustered error."""
     if math.isnan(error):
         return Interval(value, math.nan, math.nan, math.nan, rows, clusters)
     half = student_quantile(0.5 + level / 2, clusters - 1) * error

@@ -1,7 +1,7 @@
-"""Scores of a whole corpus from counts summed over its rows, with intervals by leaving clusters out.
+"""Scores of a whole corpus from counts summed over its rows, with jackknife intervals over clusters.
 
-A corpus score is a function of the sums over rows, not a mean of the rows' scores. Leaving one cluster out is one
-subtraction.
+A corpus score is a function of sums over rows, not a mean of the rows' scores. So the score without one cluster takes
+only one subtraction.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Sums = npt.NDArray[np.float64]
 def jackknife(
     rows: npt.ArrayLike, clusters: Labels, score: Callable[[Sums], float], *, level: float = 0.95
 ) -> Interval:
-    """Return the score of the summed rows (n, k), with a Student interval from the scores without each cluster."""
+    """Return the score of the sums over `rows` (n, k), with a Student interval from the scores without each cluster."""
     table = np.asarray(rows, dtype=np.float64)
     if table.ndim != 2 or len(clusters) != len(table):
         raise ValueError(f"a table of {table.shape} but {len(clusters)} cluster labels")
@@ -40,8 +40,8 @@ def jackknife(
 
 
 def bleu(length: float, reference: float, correct: Sequence[float], total: Sequence[float]) -> float:
-    """Return BLEU (0 to 1) of n-gram counts. Orders without a match are smoothed exponentially, the default of
-    sacreBLEU.
+    """Return BLEU (0 to 1) from n-gram counts. Orders without a match are smoothed exponentially, as is sacreBLEU's
+    default.
 
     For each order, `correct` counts the n-grams that are also in the reference and `total` counts all n-grams.
     """

@@ -18,8 +18,8 @@ from overtone.stats.cluster import Numbers
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
 
-STILL = 1e-6  # relative to a side's largest value: a smaller spread is rounding noise
-_NOTHING_LEFT = 1e-20  # relative to a side's squares: a smaller remainder is rounding noise
+STILL = 1e-6  # relative to the largest value of a variable: a smaller spread is rounding noise
+_NOTHING_LEFT = 1e-20  # relative to the sum of squares of a variable: a smaller remainder is rounding noise
 
 
 def pearson(a: Numbers, b: Numbers) -> float:
@@ -49,10 +49,10 @@ def kendall(a: Numbers, b: Numbers) -> float:
 
 
 def kendall_p(tau: float, rows: int) -> float:
-    """Return the two-sided p-value of τ: how often two unrelated orders of `rows` rows, without ties, are as far from
-    0.
+    """Return the exact two-sided p-value of τ without ties: the probability that two random orders of `rows` rows have
+    a τ at least as far from 0.
 
-    Exact: it counts the orders by their number of inversions.
+    It counts the orders by their number of inversions.
     """
     orders = [1]  # the number of orders of one row with 0 inversions
     for size in range(2, rows + 1):  # the next row passes 0 to size − 1 of those before it
@@ -66,10 +66,10 @@ def kendall_p(tau: float, rows: int) -> float:
 
 
 def partial(a: Numbers, b: Numbers, given: Sequence[Numbers] | Numbers | Array, *, ranked: bool = False) -> float:
-    """Return the correlation of `a` and `b` after removing what `given` explains of either (least squares, intercept).
+    """Return the correlation of the residuals of `a` and `b` after regression on `given` (least squares, intercept).
 
-    `given` is one list of numbers, or several of them. `ranked` uses mid-ranks: Spearman's version. NaN also if `given`
-    explains a side fully.
+    `given` is one list of numbers, or several lists. `ranked` uses mid-ranks: Spearman's version. NaN also if `given`
+    fully explains `a` or `b`.
     """
     x, y = _pair(a, b)
     others = np.atleast_2d(np.asarray(given, dtype=np.float64))
@@ -130,7 +130,7 @@ def _tied(codes: Codes) -> int:
 
 
 def _inversions(codes: Codes) -> int:
-    """Count the pairs in falling order. Sorts bit by bit; each bit counts the pairs that it decides."""
+    """Count the pairs in descending order. Codes are sorted bit by bit; each bit counts the pairs that it decides."""
     inversions = 0
     place = np.arange(codes.size)
     for bit in range(int(codes.max()).bit_length() - 1, -1, -1):

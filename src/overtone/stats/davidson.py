@@ -2,8 +2,8 @@
 
 With d = rating(a) − rating(b) + covariates · coefficients, the odds of the outcomes are e^{d/2} (a wins) : ν (tie) :
 e^{−d/2} (b wins). In log ν, ratings and coefficients this is an exponential family, so the log-likelihood is concave.
-Newton's steps climb to its only maximum; steps that never get short mean that no maximum exists. Votes are added up
-into cells (same pair, same covariates), so that the cost of a bootstrap draw depends on the number of pairs, not of
+Newton's steps climb to its only maximum; if the steps never get short, no maximum exists. Votes with the same pair and
+the same covariates are added up into cells, so the cost of a bootstrap draw depends on the number of cells, not of
 votes.
 """
 
@@ -19,20 +19,20 @@ from overtone.stats.votes import TIE, Votes
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
 
-_SHORT = 1e-8  # a step this short: converged (the next one would be about its square)
+_SHORT = 1e-8  # converged if a step is this short (the next step would be about its square)
 _LONGEST = 2.0  # no single step moves a rating further: far from the maximum, Newton's steps are too long
-_BEYOND = 25.0  # players who met and are rated this far differences (odds of 10^10) diverge to infinity
-_UNKNOWN = 1e-7  # votes: a coefficient that changes the chances by less than this diverges too
+_BEYOND = 25.0  # if the ratings of players who met differ by more (odds of 10^10), they diverge to infinity
+_UNKNOWN = 1e-7  # a coefficient that changes the chances by less than this many votes diverges too
 _NO_TIES = -40.0  # log ν if there was no tie
 
 
 @dataclass(frozen=True)
 class Cells:
-    """The votes as cells sorted by pair, each seen from the pair's first player."""
+    """The votes as cells sorted by pair. The outcomes of a cell are those of the pair's first player."""
 
     players: int
-    pair: Codes  # (cells,): which pair a cell belongs to
-    starts: Codes  # (pairs,): its first cell
+    pair: Codes  # (cells,): the pair of each cell
+    starts: Codes  # (pairs,): the first cell of each pair
     sides: Array  # (pairs, players): 1 for the first player, −1 for the second
     x: Array  # (cells, covariates)
     tied: bool  # whether ν is a parameter
@@ -46,7 +46,7 @@ class Cells:
 
 @dataclass(frozen=True)
 class Point:
-    """The log-likelihood at some parameters, its slope, and its curvature (Fisher's information), for every problem."""
+    """The log-likelihood, its slope and its curvature (Fisher's information) at given parameters, for every problem."""
 
     height: Array  # (problems,)
     slope: Array  # (problems, parameters)
@@ -77,9 +77,9 @@ def cells(cast: Votes, x: Array, *, tied: bool) -> Cells:
 
 
 def counts(of: Cells, weights: Array | None = None) -> Array:
-    """Count each outcome in each cell, (cells, 3), with every vote counted `weights` times.
+    """Count each outcome in each cell, (cells, 3). `weights` is how many times each vote counts (default: once).
 
-    Without ν, a tie is half a win for both.
+    If ν is not a parameter, a tie counts as half a win for both players.
     """
     table = np.bincount(of.place, weights=weights, minlength=of.size * 3).reshape(of.size, 3).astype(np.float64)
     if not of.tied:
@@ -91,8 +91,8 @@ def counts(of: Cells, weights: Array | None = None) -> Array:
 def solve(
     of: Cells, seen: Array, start: Array, *, prior: float, steps: int, short: float = _SHORT
 ) -> tuple[Array, npt.NDArray[np.bool_]]:
-    """Return the maximum-likelihood parameters of every problem in `seen` (problems, cells, 3), and which have
-    converged.
+    """Return the maximum-likelihood parameters of every problem in `seen` (problems, cells, 3), and a mask of the
+    problems that have converged.
     """
     solution, done = np.array(start), np.zeros(len(seen), dtype=bool)
     if of.tied:
@@ -121,7 +121,8 @@ def solve(
 
 
 def linked(of: Cells, seen: Array) -> npt.NDArray[np.bool_]:
-    """Return in which problems wins and ties link all players in both directions. In the others, ratings diverge."""
+    """Return a mask of the problems in which wins and ties link all players in both directions. In all other problems,
+    the ratings diverge."""
     first, second = of.sides.argmax(1), of.sides.argmin(1)
     reach = np.zeros((len(seen), of.players, of.players), dtype=np.float32)
     held_up, held_down = seen[..., 0] + seen[..., TIE] > 0, seen[..., 2] + seen[..., TIE] > 0
@@ -161,7 +162,7 @@ def chances(of: Cells, parameters: Array) -> Array:
 
 
 def climb(of: Cells, seen: Array, parameters: Array, prior: float) -> Point:
-    """Return height, slope and curvature of the log-likelihood, with the prior's imagined votes."""
+    """Return the log-likelihood, its slope and its curvature, including the imagined votes of the prior."""
     n, k = of.players, of.x.shape[1]
     p = chances(of, parameters)
     often = seen.sum(-1)
@@ -207,7 +208,7 @@ def climb(of: Cells, seen: Array, parameters: Array, prior: float) -> Point:
 
 
 def held(of: Cells, curvature: Array, prior: float) -> Array:
-    """Return the curvature, fixed in the one direction that votes do not determine: a shift of all ratings."""
+    """Return the curvature, made invertible in the direction that votes do not determine: a shift of all ratings."""
     if prior:
         return curvature
     fixed = curvature.copy()
@@ -219,7 +220,7 @@ def _steps(of: Cells, curvature: Array, slope: Array, prior: float) -> Array:
     fixed = held(of, curvature, prior)
     try:
         return np.asarray(np.linalg.solve(fixed, slope[..., None])[..., 0])
-    except np.linalg.LinAlgError:  # one of them has no maximum: find out which
+    except np.linalg.LinAlgError:  # one of the problems has no maximum: find out which one
         steps = np.full_like(slope, np.nan)
         for i in range(len(slope)):
             try:

@@ -1,8 +1,8 @@
-"""Signal detection: how well a listener distinguishes signal from no signal, separately from the habit of saying yes.
+"""Signal detection: separate a listener's ability to detect a signal from the habit of saying yes.
 
-Hit rate and false-alarm rate mix the two. The sensitivity is d′ = z(H) − z(F). The criterion c = −(z(H) + z(F)) ÷ 2 is
-the habit (below 0: the listener says "something" readily). Rates of 0 and 1 have no z, so all rates are corrected
-log-linearly, (n + ½) ÷ (N + 1) (Hautus 1995).
+Both affect the hit rate H and the false-alarm rate F. The ability is the sensitivity d′ = z(H) − z(F). The habit is
+the criterion c = −(z(H) + z(F)) ÷ 2; below 0, the listener says "something" readily. Rates of 0 and 1 have no z, so all
+rates are corrected log-linearly, (n + ½) ÷ (N + 1) (Hautus 1995).
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def criterion(hit_rate: float, false_alarm_rate: float) -> float:
 
 
 def detect(said: Numbers, signal: Sequence[bool], clusters: Labels, *, level: float = 0.95) -> Detection:
-    """Compute detection from one row per trial: whether the listener said "something", whether it was present, the
-    cluster.
+    """Compute rates, d′ and c from one row per trial: whether the listener said "something" (`said`), whether there was
+    a signal (`signal`), and the cluster.
 
     The intervals of d′ and c come from the delta method with influences summed by cluster. The variance is at least
     that of independent trials; otherwise few clusters, or rows that all agree, would claim too much certainty.
@@ -67,7 +67,7 @@ def detect(said: Numbers, signal: Sequence[bool], clusters: Labels, *, level: fl
     for at in (there, ~there):
         n = int(at.sum())
         rate = corrected(float(x[at].sum()), n)
-        slope = 1 / _NORMAL.pdf(cluster.normal_quantile(rate))  # of z at this rate
+        slope = 1 / _NORMAL.pdf(cluster.normal_quantile(rate))  # slope of z at this rate
         pulls.append(np.where(at, (x - x[at].mean()) / n * slope, 0.0))
         smooth.append(rate)
         variances.append(rate * (1 - rate) / n * slope**2)

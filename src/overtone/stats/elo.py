@@ -1,7 +1,7 @@
 """Elo ratings: one pass over the votes in the order they were cast.
 
-They depend on that order: the same votes shuffled give different ratings, and later votes count more. They have no
-intervals. They are here because leaderboards show them; quote `rank.bradley_terry` instead.
+Elo ratings depend on this order: the same votes in another order give different ratings, and later votes count more.
+They have no intervals. They are here because leaderboards show them; report `rank.bradley_terry` instead.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from overtone.stats.votes import Votes
 
 
 def elo(cast: Votes, *, k: float = 4.0, scale: float = 400.0, start: float = 1000.0) -> dict[Hashable, float]:
-    """Return every player's rating after the last vote. A tie is half a win; `scale` points are odds of 10 to 1."""
+    """Return player → rating after the last vote. A tie is half a win; a lead of `scale` points is odds of 10 to 1."""
     if k <= 0 or scale <= 0:
         raise ValueError(f"k and scale must be above 0, not {k} and {scale}")
     ratings = [start] * len(cast.players)

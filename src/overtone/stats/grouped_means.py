@@ -1,7 +1,7 @@
 """Means, proportions and differences of many parts of one table at once; a row may be in several parts.
 
-The numbers are those of `cluster`, part by part. The clusters within each part are computed once for all numbers, so
-that a table of forty cues costs little more than one row of it.
+The results equal those of `cluster` for each part. The clusters within each part are computed once for all results, so
+a table of forty cues costs little more than one of its rows.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Flags = npt.NDArray[np.bool_]
 
 
 class Parts:
-    """`rows` holds the row numbers of each part in the table, `clusters` the cluster of every row of the table."""
+    """The parts of a table: `rows` holds the row numbers of each part, `clusters` the cluster of every table row."""
 
     def __init__(self, rows: Sequence[Rows], clusters: Rows) -> None:
         self.rows = np.concatenate(rows) if rows else np.empty(0, dtype=np.intp)
@@ -28,11 +28,12 @@ class Parts:
         self._part = np.repeat(np.arange(len(rows)), self.sizes)
         width = int(clusters.max(initial=0)) + 1
         cells, self._cell = np.unique(self._part * width + clusters[self.rows], return_inverse=True)
-        self._owner = cells // width  # the part of each cell: the rows of one cluster within one part
+        self._owner = cells // width  # the part of each cell; a cell is the rows of one cluster within one part
         self._cells = cells.size
 
     def means(self, values: Array, *, level: float = 0.95) -> list[Interval]:
-        """Return each part's mean of the table's values, NaN left out, as `cluster.mean` computes it."""
+        """Return the mean of each part, as `cluster.mean` computes it. `values` has a number or NaN per table row; NaN
+        is left out."""
         mean, error, rows, clusters, _ = self._sums(values[self.rows])
         return [
             student(*part, level)
@@ -40,14 +41,14 @@ class Parts:
         ]
 
     def proportions(self, values: Array, *, level: float = 0.95) -> list[Interval]:
-        """Return each part's proportion of the table's zeros and ones, NaN left out, as `cluster.proportion` computes
-        it.
+        """Return the proportion of ones in each part, as `cluster.proportion` computes it. `values` has 0, 1 or NaN per
+        table row; NaN is left out.
         """
         return self._proportions(values[self.rows], level)[0]
 
     def differences(self, values: Array, first: Flags, *, level: float = 0.95) -> list[Interval]:
-        """Return each part's proportion among the `first` rows minus that among the others, as `cluster.difference`
-        does.
+        """Return, for each part, the proportion among the `first` rows minus the proportion among its other rows, as
+        `cluster.difference` computes it.
         """
         x, here = values[self.rows], first[self.rows]
         known = ~np.isnan(x)
@@ -66,8 +67,8 @@ class Parts:
         return [wilson(*part, level) for part in parts], pulls
 
     def _sums(self, x: Array) -> tuple[Array, Array, Rows, Rows, Array]:
-        """Return mean, clustered error, rows and clusters of every part, and every cell's influence on the mean of its
-        part.
+        """Return the mean, clustered error, number of rows and number of clusters of every part, and the influence of
+        every cell on the mean of its part.
         """
         known = ~np.isnan(x)
         part, cell, x = self._part[known], self._cell[known], x[known]
@@ -85,6 +86,6 @@ class Parts:
         return mean, error, rows, clusters, pulls
 
     def _count(self, known: Flags) -> Rows:
-        """Count the clusters of each part that have a known row."""
+        """Count, in each part, the clusters with at least one row for which `known` is true."""
         held = np.bincount(self._cell[known], minlength=self._cells) > 0
         return np.bincount(self._owner[held], minlength=len(self.sizes))

@@ -1,9 +1,9 @@
 """Agreement of two or more raters: shares of agreement, Cohen's κ (also weighted) and Fleiss's κ.
 
-κ is agreement beyond what the raters' own habits would give by chance: 1 is perfect, 0 is chance, below 0 is worse. It
-is NaN if chance agreement is certain: there are no ratings, or all raters always gave the same one. If one rater never
-varies and another does, κ = 0. Leave out rows with a missing rating, or use Krippendorff's α (`agreement.py`), which
-accepts them.
+κ is the agreement beyond chance, given how often each rater uses each rating: 1 is perfect, 0 is chance, below 0 is
+worse than chance. κ is NaN without ratings, and if all raters always gave the same rating. If one rater never varies
+and another does, κ = 0. Leave out rows with a missing rating, or use Krippendorff's α (`agreement.py`), which accepts
+such rows.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ Counts = npt.NDArray[np.int64]
 
 
 def exact(a: Ratings, b: Ratings) -> float:
-    """Return the share of rows to which both gave the same rating; NaN without rows."""
+    """Return the share of rows with the same rating from both raters; NaN without rows."""
     x, y = _pair(a, b)
     return float((x == y).mean()) if x.size else math.nan
 
 
 def within(a: Ratings, b: Ratings, by: float = 1) -> float:
-    """Return the share of rows whose two numbers differ by at most `by`; NaN without rows."""
+    """Return the share of rows whose two ratings differ by at most `by`; NaN without rows."""
     x, y = _numbers(*_pair(a, b))
     slack = 1e-9 * max(1.0, abs(by))  # 0.3 − 0.2 is not quite 0.1
     return float((np.abs(x - y) <= by + slack).mean()) if x.size else math.nan
@@ -36,10 +36,10 @@ def within(a: Ratings, b: Ratings, by: float = 1) -> float:
 def cohen(a: Ratings, b: Ratings, weights: Weights | None = None) -> float:
     """Return Cohen's κ of two raters of the same rows: 1 − observed ÷ expected disagreement.
 
-    Without weights any two different ratings disagree fully, and ratings may be words. With "linear" weights two
-    numbers disagree by their distance, with "quadratic" by its square. The distance is that of the values themselves:
-    an unused rating of the scale changes nothing, and 1 against 5 weighs four times 1 against 2 even if 3 and 4 never
-    occur. (Implementations that number the observed categories agree if you give them the full scale.)
+    Without weights, any two different ratings disagree fully, and ratings may be words. With "linear" weights, two
+    ratings disagree by their distance, with "quadratic" weights by its square. The distance is the difference of the
+    numbers, so unused ratings have no effect: 1 against 5 is four times as far as 1 against 2 even if 3 and 4 never
+    occur. (Implementations that number the observed categories give the same κ if they get the full scale.)
     """
     x, y = _pair(a, b)
     if weights not in (None, "linear", "quadratic"):
@@ -59,7 +59,7 @@ def cohen(a: Ratings, b: Ratings, weights: Weights | None = None) -> float:
 
 
 def confusion(a: Ratings, b: Ratings, categories: Ratings) -> Counts:
-    """Count how often `a` gave the row's category while `b` gave the column's, in the order of `categories`."""
+    """Return a table of counts: entry (i, j) is how often `a` gave category i and `b` gave category j."""
     x, y = _pair(a, b)
     names = np.asarray(categories).tolist()
     places = {name: at for at, name in enumerate(names)}

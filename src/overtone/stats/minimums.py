@@ -1,6 +1,6 @@
 """The least data that each kind of sentence needs, with the reason.
 
-Tables show every number they have. A sentence draws a conclusion, so below its minimum it says what is missing instead.
+Tables show every number. A sentence draws a conclusion, so with less data than its minimum it names the missing data.
 `docs/reference/findings/minimums.md` shows this table.
 """
 
@@ -18,12 +18,12 @@ LARGER_SET = (
     "The run asked every script of its set, so more scripts need a larger set: build one with a larger --per-cue "
     "(`overtone build open --per-cue N`), or add data"
 )
-SHOWN = 4  # subjects that one sentence names
+SHOWN = 4  # the most subjects that one sentence names
 
 
 class Minimum(Struct, frozen=True):
     """The data that one kind of sentence needs: at least `least` of `unit`, because of `reason`. `supply` says how to
-    get it.
+    get more data.
     """
 
     kind: str
@@ -96,8 +96,8 @@ MINIMUMS = (RATE, DIFFERENCE, LARGEST_LOSS, BEST_PROMPT, CORRELATION, NOISE, SAM
 
 
 def shortfall(minimum: Minimum, lacking: Iterable[tuple[str, int]]) -> str:
-    """Say which subjects have too little data, how much each has, what is needed and how to get it; "" if none lacks
-    data.
+    """Write a sentence that names the subjects with too little data, the data that each has, the minimum, and how to
+    get more data; "" without such subjects.
     """
     too_few = list(dict.fromkeys(lacking))
     if not too_few:

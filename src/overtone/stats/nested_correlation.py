@@ -1,7 +1,8 @@
-"""Correlations of rows that belong to groups: within the groups, of means within them, and across the groups.
+"""Correlations of grouped data: rows within groups, cell means within groups, and correlations across groups.
 
-Within: every group's own mean is subtracted first (for ranks, each group is ranked by itself), so that differences
-between groups do not count. Intervals respect clusters that cut across groups, as scripts cut across models.
+For a correlation within groups, each group's mean is subtracted first (for ranks, each group is ranked by itself), so
+that differences between groups do not count. Intervals respect clusters that cut across groups, as scripts cut across
+models.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from overtone.stats.correlation import STILL
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
 
-_NONE = 1e-12  # relative to a side's squares: below this, nothing varies
-_ALMOST = 1 - 1e-9  # atanh of it is still finite
-_CELLS = 4_000_000  # compared at once when rows of means are ranked
+_NONE = 1e-12  # relative to the sum of squares of a variable: a smaller spread is rounding noise
+_ALMOST = 1 - 1e-9  # the largest correlation whose atanh is used, so that it stays finite
+_CELLS = 4_000_000  # number of comparisons at once when means are ranked
 
 
 def pearson(
@@ -38,7 +39,7 @@ def pearson(
     count, many = int(c.max()) + 1 if c.size else 0, int(g.max()) + 1 if g.size else 0
     if not count:
         return Interval(math.nan, math.nan, math.nan, math.nan, 0, 0)
-    x, y = x - _means(x, g)[g], y - _means(y, g)[g]  # once before, so that the squares keep small differences
+    x, y = x - _means(x, g)[g], y - _means(y, g)[g]  # centred once before, so that the squares keep small differences
     x, y = x / (np.abs(x).max() or 1.0), y / (np.abs(y).max() or 1.0)
     place, size = c * many + g, count * many
     parts = [np.bincount(place, weights=w, minlength=size) for w in (np.ones_like(x), x, y, x * x, y * y, x * y)]
@@ -62,8 +63,8 @@ def spearman(
 ) -> Interval:
     """Return Spearman's ρ of ranks taken within groups (mid-ranks as shares; larger groups weigh more).
 
-    The error adds up the rows' influences within clusters, including their influence on other rows' ranks. It is a
-    Student interval on the atanh scale, so that it stays within −1 and 1.
+    The error sums the rows' influences within clusters, including their influence on the ranks of other rows. The
+    interval is a Student interval on the atanh scale, so that it stays within −1 and 1.
     """
     x, y, g, c = _rows(a, b, groups, clusters)
     count = int(c.max()) + 1 if c.size else 0
@@ -99,7 +100,7 @@ def across(
     above = [_above(side) for side in (x, y)]
 
     def both(times: Array) -> tuple[Array, Array]:
-        """Return r and ρ of rows that occur `times` times: (draws, rows)."""
+        """Return r and ρ for each draw. `times` (draws, rows) is how often each row occurs in each draw."""
         plain = [np.broadcast_to(side, times.shape) for side in (x, y)]
         return _weighted(times, *plain), _weighted(times, *(times @ step.T for step in above))
 
@@ -118,10 +119,10 @@ def across(
 
 
 class Means:
-    """Means of values in cells of groups, for the data and for draws of clusters; NaN if a cell has no value.
+    """The mean of each cell of each group, for the data and for draws of clusters; NaN if a cell has no value.
 
     `all` is (1 + draws, groups, cells); the first entry is the data itself. Two Means with the same `clusters`, `seed`
-    and `draws` have the same draws. `ranked` ranks the cells within their group.
+    and `draws` use the same draws. `ranked()` returns the rank of each cell within its group.
     """
 
     def __init__(
@@ -158,10 +159,10 @@ class Means:
 
 
 def of_means(a: Means, b: Means, rows: int, clusters: int, *, level: float = 0.95) -> tuple[Interval, Interval]:
-    """Return Pearson's r and Spearman's ρ of cells' means within groups; cells that lack one of the two are left out.
+    """Return Pearson's r and Spearman's ρ of cell means within groups. Cells without a mean in `a` or `b` are left out.
 
-    Noise in the means pulls both towards 0, and more so in the draws. Therefore the draws only give the error, on the
-    atanh scale, and the interval is centred on the value itself. It applies to means over as many rows as these, not to
+    Noise in the means pulls r and ρ towards 0, and more so in the draws. So the draws give only the error, on the atanh
+    scale, and the interval is centred on the value itself. The result applies to means over this number of rows, not to
     means without noise.
     """
     both = a.known & b.known
@@ -188,7 +189,7 @@ def of_means(a: Means, b: Means, rows: int, clusters: int, *, level: float = 0.9
 
 
 def _steady_cells(means: Array) -> Array:
-    """Apply `_steady` to the cells of each draw and group; NaN stays."""
+    """Apply `_steady` to the cells of each draw and group; NaN stays NaN."""
     none = np.isnan(means)
     low = np.where(none, np.inf, means).min(2, keepdims=True)
     high = np.where(none, -np.inf, means).max(2, keepdims=True)
@@ -217,14 +218,14 @@ def _ranks_within(means: Array) -> Array:
 
 
 class _Shares:
-    """Each row's share of rows below it, ties counted half, and the weighted share of rows above it."""
+    """For each row, the share of rows below it, and weighted sums over the rows above it; ties count half."""
 
     def __init__(self, x: Array) -> None:
         _, self.codes, often = np.unique(x, return_inverse=True, return_counts=True)
         self.u: Array = ((np.cumsum(often) - often / 2) / x.size)[self.codes]
 
     def above(self, weights: Array) -> Array:
-        """Return for each row the mean over all rows of `weights` of those above it, ties counted half."""
+        """Return for each row the sum of `weights` over the rows above it ÷ the number of all rows; ties count half."""
         by = np.bincount(self.codes, weights=weights)
         return np.asarray((by.sum() - np.cumsum(by) + by / 2)[self.codes] / weights.size)
 
@@ -278,7 +279,7 @@ def _rows(
 
 
 def _steady(x: Array, g: Codes) -> Array:
-    """Return the values; in groups whose spread is only rounding noise, all are made equal."""
+    """Return the values, made equal within each group whose spread is only rounding noise."""
     if not x.size:
         return x
     many = int(g.max()) + 1

@@ -1,11 +1,11 @@
 """The paired permutation test: is A better than B on the same rows? It flips the signs of whole clusters.
 
-If A and B are equally good, a cluster's difference is as likely to have either sign. The permutation test compares the
-mean difference with its value under other signs: under all of them if there are at most 2^16, else under seeded draws.
-The interval holds exactly the differences that the test does not reject. (With a subset's signs flipped, the shifted
-mean difference is at least as large as the observed one exactly if the subset's own mean lies below the shift. So the
-interval's ends are quantiles of the means of subsets: Hartigan 1969.) The test assumes that the differences are
-distributed symmetrically around their centre.
+If A and B are equally good, both signs of a cluster's difference are equally likely. The permutation test compares the
+mean difference with its values under other sign patterns: all patterns if there are at most 2^16, else seeded draws.
+The interval consists of exactly the differences that the test does not reject. (With the signs of a subset flipped, the
+shifted mean difference is at least as large as the observed one exactly if the mean of the subset is below the shift.
+So the ends of the interval are quantiles of the means of subsets: Hartigan 1969.) The test assumes that the
+differences are distributed symmetrically around their centre.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ Alternative = Literal["two-sided", "greater", "less"]
 Array = npt.NDArray[np.float64]
 
 EXACT_CLUSTERS = 16  # up to here all sign patterns are tried
-_CELLS = 1_000_000  # size of the matrix of signs held at once
+_CELLS = 1_000_000  # size of a block of the matrix of signs
 
 
 @dataclass(frozen=True)
 class Comparison:
     """The mean of a − b, its interval, and the p-value of the hypothesis that it is `null`.
 
-    The interval is two-sided for every alternative. An end is infinite if there are too few clusters to reject anything
-    on that side. It is NaN, like p, if the test is undefined.
+    The interval is two-sided for every alternative. An end is infinite if there are too few clusters to reject a value
+    on that side. Both ends and p are NaN if the test is undefined.
     """
 
     value: float
@@ -77,7 +77,7 @@ def permutation(
     means = []
     table = np.stack([shifted, sizes], axis=1)
     for part in _flipped(table, exact, draws, seed):
-        # Σ flipped ≤ 0 is the same as "the total with these signs is at least the one seen"
+        # Σ flipped ≤ 0 means that the total with these signs is at least the observed total
         greater += int((part[:, 0] <= close).sum())
         less += int((part[:, 0] >= -close).sum())
         patterns += len(part)
@@ -93,9 +93,9 @@ def permutation(
 
 
 def _flipped(table: Array, exact: bool, draws: int, seed: int) -> Iterator[Array]:
-    """Yield the sums of the table's rows (clusters) whose sign is flipped, (patterns, columns): all patterns, or draws.
+    """Yield the sums of the rows (clusters) with a flipped sign, (patterns, columns), for all patterns or for draws.
 
-    The opposite of each draw is also used, because it is just as likely and costs nothing.
+    The opposite of each drawn pattern is also used, because it is equally likely and costs nothing.
     """
     count, whole = len(table), table.sum(0)
     if exact:

@@ -1,8 +1,8 @@
 """Power and sample size of paired designs, before anything is run: how many rows does a difference need?
 
-Two systems answer the same rows; rows come in clusters. `per_cluster` rows whose differences have the correlation
-`alike` are worth fewer: their number is divided by the design effect 1 + (per_cluster − 1) · `alike`. For means the
-test is Student's with (clusters − 1) degrees of freedom, and its distribution under the difference is approximated by a
+Two systems answer the same rows; rows come in clusters of `per_cluster` rows, whose differences have the correlation
+`alike`. So the number of rows is divided by the design effect 1 + (per_cluster − 1) · `alike`. For means the test is
+Student's with (clusters − 1) degrees of freedom, and its distribution under the difference is approximated by a
 shifted Student distribution; the noncentral one differs by at most 0.035 of power at 10 clusters, 0.016 at 20 and 0.008
 at 40. For proportions the test is McNemar's, by its normal approximation (Connor 1987). `bench/stats.py` compares both
 with simulated tests.
@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from overtone.stats.beta import student_cdf
 from overtone.stats.cluster import normal_quantile, student_quantile
 
-LEVEL = 0.95  # of the test, two-sided
-_MOST = 1_000_000_000  # rows: a design that needs more is rejected
+LEVEL = 0.95  # confidence level of the two-sided test
+_MOST = 1_000_000_000  # a design that needs more rows is rejected
 
 
 @dataclass(frozen=True)
@@ -32,14 +32,14 @@ class Design:
 
 
 def spread_of_difference(spread_a: float, spread_b: float, alike: float) -> float:
-    """Return the standard deviation of a − b from those of a and b and their correlation over rows."""
+    """Return the standard deviation of a − b from the standard deviations and the correlation of a and b over rows."""
     if spread_a < 0 or spread_b < 0 or not -1 <= alike <= 1:
         raise ValueError("standard deviations must be at least 0 and the correlation between -1 and 1")
     return math.sqrt(max(0.0, spread_a**2 + spread_b**2 - 2 * alike * spread_a * spread_b))
 
 
 def discordant(rate_a: float, rate_b: float, alike: float = 0.0) -> tuple[float, float]:
-    """Return the shares of rows that only a and only b get right, if their answers have this correlation (φ)."""
+    """Return the share of rows that only a gets right, and the share for b. `alike` is the answers' correlation (φ)."""
     if not (0 <= rate_a <= 1 and 0 <= rate_b <= 1 and -1 <= alike <= 1):
         raise ValueError("rates must be between 0 and 1 and the correlation between -1 and 1")
     both = rate_a * rate_b + alike * math.sqrt(rate_a * (1 - rate_a) * rate_b * (1 - rate_b))
@@ -51,8 +51,8 @@ def discordant(rate_a: float, rate_b: float, alike: float = 0.0) -> tuple[float,
 def mean_power(
     difference: float, spread: float, clusters: int, *, per_cluster: float = 1, alike: float = 0.0, level: float = LEVEL
 ) -> float:
-    """Return the power of a two-sided paired test at 1 − `level` to detect a mean `difference`, if rows' differences
-    have `spread`.
+    """Return the power of a two-sided paired test at 1 − `level` to detect a mean `difference`. `spread` is the
+    standard deviation of the rows' differences.
     """
     _check(level, per_cluster, alike)
     if clusters < 2:
@@ -79,7 +79,7 @@ def mean_size(
 def proportion_power(
     only_a: float, only_b: float, clusters: int, *, per_cluster: float = 1, alike: float = 0.0, level: float = LEVEL
 ) -> float:
-    """Return the power of McNemar's test for shares `only_a` and `only_b` of rows that only one side gets right."""
+    """Return the power of McNemar's test. `only_a` and `only_b` are shares of rows that only one side gets right."""
     _check(level, per_cluster, alike)
     _check_discordant(only_a, only_b)
     rows = clusters * per_cluster / design_effect(per_cluster, alike)

@@ -25,7 +25,7 @@ from overtone.stats.votes import TIE, Votes, check
 Array = npt.NDArray[np.float64]
 Ties = Literal["davidson", "half"]
 
-POINTS = 400 / math.log(10)  # per unit of log-strength
+POINTS = 400 / math.log(10)  # points per unit of log-strength
 _STEPS = 100
 
 
@@ -67,8 +67,8 @@ class Ranking:
         raise KeyError(player)
 
     def difference(self, a: Hashable, b: Hashable) -> Interval:
-        """Return rating(a) − rating(b). Its interval is narrower than the two ratings suggest, because their errors
-        correlate.
+        """Return rating(a) − rating(b). Its interval is narrower than the intervals of both ratings suggest, because
+        the errors of the ratings correlate.
         """
         value = self.of(a).rating.value - self.of(b).rating.value
         i, j = self.players.index(a), self.players.index(b)
@@ -78,7 +78,7 @@ class Ranking:
         return Interval(value, error, value - half, value + half, self.votes, self.clusters)
 
     def chance(self, a: Hashable, b: Hashable) -> tuple[float, float, float]:
-        """Return the chances that a wins, that they tie, and that b wins, at equal covariates."""
+        """Return the chances that a wins, that a and b tie, and that b wins, at equal covariates."""
         half = (self.of(a).rating.value - self.of(b).rating.value) / 2
         parts = (math.exp(half), self.tie, math.exp(-half))
         return parts[0] / sum(parts), parts[1] / sum(parts), parts[2] / sum(parts)

@@ -30,9 +30,10 @@ class Effect:
 
 @dataclass(frozen=True)
 class Rater:
-    """One rater. `sharpness` 1: follows the ratings like the average rater; 0: votes at random; below 0: against them.
+    """One rater. `sharpness` is 1 for votes that follow the ratings like the average rater, 0 for random votes, and
+    below 0 for votes against the ratings.
 
-    `side` is the preference for A in log-odds, `ties` that for ties; 0 is the average rater.
+    `side` is the preference for A and `ties` the preference for ties, in log-odds; 0 is the average rater.
     """
 
     rater: Hashable

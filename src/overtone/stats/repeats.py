@@ -1,7 +1,7 @@
 """How much a mean varies when the same items are asked again: the noise between runs on the same data.
 
-The spread between the means of R repeats has R − 1 degrees of freedom, so with three repeats it is almost unknown. The
-variance of each item's own repeats is known as often as there are items. Requests are independent of each other, so the
+The spread between the means of R repeats has R − 1 degrees of freedom, so three repeats hardly determine it. In
+contrast, the variance within an item can be estimated from every item. Requests are independent of each other, so the
 variance of a mean over n answers is the mean variance within items, divided by n.
 """
 

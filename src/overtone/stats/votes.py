@@ -114,14 +114,15 @@ def _separated(groups: list[list[Hashable]], closed: npt.NDArray[np.bool_], cast
 
 
 def _ordered(won: npt.NDArray[np.bool_], tied: npt.NDArray[np.bool_]) -> bool:
-    """Return whether numbers exist with every winner at least 1 above the loser and tied players at most 1 islands.
+    """Return whether players can be given numbers so that every winner is at least 1 above the loser and the numbers of
+    tied players differ by at most 1.
 
-    Then moving along these numbers, with ties ever more frequent, never lowers the likelihood. The constraints are
-    bounds on differences: they can be met unless some cycle of them adds up to less than 0 (Bellman and Ford).
+    If so, moving the ratings along these numbers, with more and more ties, never lowers the likelihood. The constraints
+    are bounds on differences: they can be met unless a cycle of bounds has a sum below 0 (Bellman and Ford).
     """
     if (won & won.T).any():
         return False
-    bound = np.where(won, -1.0, np.where(tied, 1.0, np.inf))  # of loser − winner: (from, to)
+    bound = np.where(won, -1.0, np.where(tied, 1.0, np.inf))  # largest value of loser − winner: (from, to)
     level = np.zeros(len(won))
     for _ in range(len(won) + 1):
         lower = np.minimum(level, (level[:, None] + bound).min(0))
@@ -132,7 +133,7 @@ def _ordered(won: npt.NDArray[np.bool_], tied: npt.NDArray[np.bool_]) -> bool:
 
 
 def _closure(reach: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Return which players reach which others in any number of steps."""
+    """Return a mask (from, to): whether one player reaches the other in any number of steps."""
     closed = reach | np.eye(len(reach), dtype=bool)
     while True:
         further = (closed.astype(np.float32) @ closed.astype(np.float32)) > 0

@@ -24,7 +24,7 @@ def win_rates(
     ties: Ties = "against",
     level: float = 0.95,
 ) -> dict[Hashable, Interval]:
-    """Return wins ÷ own comparisons of every player, with intervals that respect clusters.
+    """Return player → wins ÷ the player's comparisons, with intervals that respect clusters.
 
     ties: "against" counts a tie as a comparison that was not won, "half" as half a win.
     """

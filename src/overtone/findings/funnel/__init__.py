@@ -21,7 +21,7 @@ MISSING = {
 
 
 def advice(data: Funnel) -> list[str]:
-    """Return what to run for each stage that no case has."""
+    """Return the command that supplies data for each stage without any case."""
     measured = {row.stage for row in data.rows if row.by == "overall" and row.reached.scored}
     return [f"to measure who {LABELS[stage]}: {how}" for stage, how in MISSING.items() if stage not in measured]
 

@@ -1,8 +1,8 @@
 """The funnel: how many cases pass each stage, from hearing the words to a reply that sounds right.
 
-The levels share their scripts, so the stages are joined case by case. A stage matters for the next only if cases that
-passed it reach the next more often than cases that did not. The funnel reports both rates and their difference. These
-are associations within a run. Conditions that state the cue measure what perfect hearing would give.
+The levels share their scripts, so the stages are joined case by case. A stage matters for the next one only if cases
+that pass the stage reach the next one more often than cases that fail it. The funnel reports both rates and their
+difference, which are associations within a run. Conditions that state the cue simulate perfect hearing.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ LABELS = {
 }
 MOVABLE = ("used", "sounded")  # stages that a stated cue can change
 OUTCOMES = ("passed", "failed", "missing")  # suffixes of a row's key: its cases by the outcome of the stage
-STEP = ("given", "otherwise", "step")  # suffixes of its step: after a passed stage, after a failed one, both
+STEP = ("given", "otherwise", "step")  # suffixes of a step's key: after a passed stage, after a failed one, both
 
 
 class Step(Struct, frozen=True):
-    """How often cases reach a stage that passed an earlier one, and how often the other cases do."""
+    """The share of cases that pass a stage, among cases that passed an earlier stage and among those that failed it."""
 
-    after: str  # the earlier stage: the nearest before this one that the run has
+    after: str  # the earlier stage: the nearest one before this that the run has data for
     given: Estimate
     otherwise: Estimate
     difference: Estimate
@@ -61,19 +61,19 @@ class StageRow(Struct, frozen=True):
     name: str
     stage: str
     reached: Estimate
-    corrected: Estimate | None  # for guessing; None for a stage that cannot be guessed
+    corrected: Estimate | None  # probability that guessing passes; None for a stage that cannot be guessed
     chance: float | None
-    through: Estimate  # reached together with every earlier stage, among cases that have all of them
+    through: Estimate  # passed this and every earlier stage, among cases with data for all these stages
     step: Step | None
     cases: int = 0
-    onward: Estimate | None = None  # reached, among cases that passed all earlier stages; None if unknown
+    onward: Estimate | None = None  # passed this stage, among cases that passed all earlier ones; None if unknown
 
 
 class Gain(Struct, frozen=True):
-    """The effect of stating the true cue on the reply: oracle minus enhance on the same cases."""
+    """The effect of a stated true cue on the reply: the prompt oracle minus the prompt enhance, on the same cases."""
 
     key: str
-    condition: str  # the oracle's
+    condition: str  # the condition with the prompt oracle
     base: str
     basis: str
     by: str
@@ -121,11 +121,11 @@ def rows_by_stage(data: Funnel, condition: str, input: str = "audio") -> dict[st
 
 
 def cases_by_key(reading: Reading, stages: Stages = DEFAULT) -> Iterator[KeyedCases]:
-    """Yield every number's key with the cases that were counted.
+    """Yield the key of every number with the cases that the number counts.
 
-    A row's key leads to the cases that have its stage. A suffix of OUTCOMES selects those with that outcome, a suffix
-    of STEP the two sides of its step or both, and `through` those that have every stage up to it. A gain's key leads to
-    the cases under both conditions; `gained` and `lost` select those that changed.
+    A row's key gives the cases with data for its stage. A suffix of OUTCOMES selects the cases with that outcome, a
+    suffix of STEP one side of the step or both, and `through` the cases with data for this and every earlier stage. A
+    gain's key gives the cases under both conditions; `gained` and `lost` select the cases that changed.
     """
     tables, _ = read_tables(reading, stages)
     for table in tables.values():
@@ -144,7 +144,7 @@ def cases_by_key(reading: Reading, stages: Stages = DEFAULT) -> Iterator[KeyedCa
 
 
 def _rows_by_suffix(chosen: _Chosen, stage: str) -> Iterator[tuple[str, _Rows]]:
-    """Yield the table rows behind each number of one row of the funnel, with the suffix of its key."""
+    """Yield (suffix of the key, table rows) for each number in one row of the funnel."""
     table, at = chosen.table, ORDER.index(stage)
     known = table.known[chosen.rows]
     now = known[:, at]
@@ -165,7 +165,7 @@ def _rows_by_suffix(chosen: _Chosen, stage: str) -> Iterator[tuple[str, _Rows]]:
 
 
 class _Chosen(NamedTuple):
-    """A selection of cases of a table, and the key that names it."""
+    """A selection of a table's cases, and the key of this selection."""
 
     key: str
     table: Table
@@ -176,7 +176,7 @@ class _Chosen(NamedTuple):
 
 
 class _Pair(NamedTuple):
-    """The same cases with the cue stated and without, row by row."""
+    """The same cases with and without a stated cue, row by row."""
 
     key: str
     stated: _Chosen
@@ -236,7 +236,7 @@ class _Rates:
     def of(self, values: _Values, asked: Sequence[int] | None = None) -> list[Estimate]:
         """Return the share of ones in each selection, with bounds for missing values.
 
-        `asked` is how many rows of each selection should have a value (default: all of them).
+        `asked` is the number of rows in each selection that should have a value (default: all rows).
         """
         estimates = []
         for rate, size in zip(self._parts.proportions(values), asked or self.sizes, strict=True):
@@ -250,14 +250,14 @@ class _Rates:
         return [from_interval(gap, gap.low, gap.high, size) for gap, size in gaps]
 
     def count(self, kept: npt.NDArray[np.bool_]) -> list[int]:
-        """Count the kept rows of each selection."""
+        """Count the rows of each selection for which `kept` is true."""
         ends = np.cumsum([0, *self.sizes])
         held = np.concatenate([[0], np.cumsum(kept[self._parts.rows])])
         return [int(n) for n in held[ends[1:]] - held[ends[:-1]]]
 
 
 def _rows(table: Table) -> list[StageRow]:
-    """Compute every stage of every selection."""
+    """Compute a row for every stage in every selection."""
     selections = list(_selections(table))
     rates = _Rates(table, [selection.rows for selection in selections])
     columns = [_column(table, at, rates) for at in range(len(ORDER))]
@@ -295,7 +295,8 @@ def _distinct(table: Table, rows: _Rows, at: int) -> int:
 
 
 def _column(table: Table, at: int, rates: _Rates) -> tuple[list[Estimate], list[Estimate], list[Step]]:
-    """Compute one stage of every selection: how often it is reached, also through all earlier stages, and its steps."""
+    """Return three lists over the selections: the pass rate of one stage, the rate of passing every stage up to it, and
+    its steps. The list of steps is empty if there is no earlier stage."""
     here = _before(table, at)
     path = table.known[:, [*here, at]]
     through = np.where(np.isnan(path).any(axis=1), np.nan, path.min(axis=1))
@@ -313,9 +314,9 @@ def _column(table: Table, at: int, rates: _Rates) -> tuple[list[Estimate], list[
 
 
 def _onward(table: Table, at: int, rates: _Rates) -> list[Estimate]:
-    """Return the share of the cases that passed all earlier stages and pass this one, for every selection.
+    """Return, for every selection, the share that pass this stage among the cases that passed all earlier stages.
 
-    The list is empty if the run does not have the stage.
+    The list is empty if the run has no data for the stage.
     """
     if not table.has[at]:
         return []
@@ -324,7 +325,7 @@ def _onward(table: Table, at: int, rates: _Rates) -> list[Estimate]:
 
 
 def _before(table: Table, at: int) -> list[int]:
-    """Return the earlier stages that the run has."""
+    """Return the indices of the earlier stages that the run has data for."""
     return [i for i in range(at) if table.has[i]]
 
 

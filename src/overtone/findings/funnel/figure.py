@@ -26,7 +26,7 @@ NOTHING = (
 def draw(source: FigureSource, width: float) -> Drawing:
     """Draw how many cases pass each stage from hearing to sounding right, and whether a stage matters for the next.
 
-    The second panel shows the share among the cases that passed the stage before, and among those that did not.
+    The second panel shows this share among cases that passed the previous stage and among cases that failed it.
     """
     results = source.results_of("funnel", Funnel)
     chosen = {result.runs[0]: _rows(source, result) for result in results}
@@ -59,7 +59,7 @@ def draw(source: FigureSource, width: float) -> Drawing:
 
 
 def _rows(source: FigureSource, result: FindingResult[Funnel]) -> dict[str, StageRow]:
-    """Return the headline rows by stage, under the condition that represents the run."""
+    """Return stage → headline row, under the condition that represents the run."""
     return rows_by_stage(result.data, source.conditions[result.runs[0]], source.settings.input)
 
 

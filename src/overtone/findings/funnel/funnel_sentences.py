@@ -12,7 +12,7 @@ from overtone.text import percent, points, rate
 
 
 def sentences(data: Funnel) -> list[Sentence]:
-    """Write the answer overall, condition by condition."""
+    """Write the sentences on the overall rows, condition by condition."""
     losses = list(_losses(headline(data.rows)))
     lines = [sentence for sentence in losses if sentence.key]
     few: list[tuple[str, int]] = []  # subjects with too few scripts for a sentence
@@ -37,7 +37,7 @@ def sentences(data: Funnel) -> list[Sentence]:
 
 
 def _about(row: StageRow) -> str:
-    """Return the condition that a stage is about: stages before the reply are the same under every prompt."""
+    """Return the condition of a stage; `task/INPUT` for stages before the reply, which no prompt can change."""
     return row.condition if row.stage in MOVABLE else f"task/{row.condition.partition('/')[2]}"
 
 
@@ -60,7 +60,7 @@ def _step(stage: str, step: Step) -> str:
 
 
 def _losses(rows: Sequence[StageRow]) -> Iterator[Sentence]:
-    """Yield the stage that the fewest remaining cases pass, under the prompt that represents the run."""
+    """Yield a sentence on the stage with the lowest pass rate among the cases that passed all earlier stages."""
     conditions = dict.fromkeys(row.condition for row in rows)
     prompts = [c for p in ("enhance", "basic", "zero") for c in (f"{p}/audio", f"{p}/transcript") if c in conditions]
     for condition in (prompts or [c for c in conditions if not c.startswith("oracle")])[:1]:

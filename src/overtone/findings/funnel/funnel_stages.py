@@ -1,4 +1,4 @@
-"""The stages of the funnel with their parameters, and every case of a run with the stages that it passes or fails."""
+"""The stages of the funnel, their thresholds, and the outcome of every stage for every case of a run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Stages(Struct, frozen=True):
     """The thresholds of the stages."""
 
     words: Annotated[float, Meta(ge=0)] = 0.2  # at most this normalised word error rate
-    cue: Literal["fine", "coarse"] = "fine"  # which question about the clip's own cue must be right
+    cue: Literal["fine", "coarse"] = "fine"  # the question about the clip's own cue that must be right
     reasoned: Annotated[float, Meta(ge=0, le=1)] = 0.5  # at least this share of the case's reasoning questions right
     used: Annotated[float, Meta(ge=1, le=5)] = 4.0  # at least this speech relevance (C4), by the panel
     margin: float = 0.0  # without a judge: above this style margin
@@ -45,11 +45,11 @@ class Table:
     """The cases of one condition.
 
     `known` has a row for each case and repeat and a column for each stage: 1 is passed, 0 failed, NaN missing. `chance`
-    is the probability that blind guessing passes the stage, NaN for a stage that cannot be guessed. `has` says which
-    stages any case has.
+    is the probability that blind guessing passes the stage, NaN for a stage that cannot be guessed. `has` marks the
+    stages for which at least one case has data.
     """
 
-    name: str  # of NAMES
+    name: str  # in the order of NAMES
     condition: str
     keys: list[Key]
     items: list[Item]
@@ -59,12 +59,13 @@ class Table:
 
     @functools.cached_property
     def again(self) -> bool:
-        """Whether a case was asked more than once."""
+        """Whether any case was asked more than once."""
         return any(repeat for _, repeat in self.keys)
 
 
 def signature(stages: Stages, judged: bool | None = None) -> str:
-    """Return the parameters by name. `judged` says whether a judge or the style margin decides use; None means both."""
+    """Return the thresholds as text. `judged` is True if a judge decides the stage "use", False if the style margin
+    does, and None to name both."""
     used = {True: f"{SPEECH}>={stages.used:g}", False: f"{MARGIN}>{stages.margin:g}"}
     rule = "|else:".join([used[True], used[False]] if judged is None else [used[judged]])
     return (
@@ -86,10 +87,10 @@ class _Asked:
 
 
 def read_tables(reading: Reading, stages: Stages) -> tuple[dict[str, Table], bool]:
-    """Return a table for every condition of conversations, and whether judges rated how far replies use the cue.
+    """Return condition → table for all conversations, and whether judges rated the replies' use of the cue.
 
     Questions and transcripts are joined to the replies with the same input, by case and repeat. A run without
-    conversations has tables of its questions alone.
+    conversations gets tables of its questions only.
     """
     asked: dict[str, dict[Key, _Asked]] = {}  # by input
     replies: dict[str, dict[Key, Answer]] = {}  # by condition
@@ -130,7 +131,7 @@ def _category(item: Item, stages: Stages) -> str:
 
 
 class _Heard(NamedTuple):
-    """Which stages the questions about one clip pass, and the probability that blind guessing would."""
+    """The outcome of each stage that is decided by questions about one clip, and the chance of passing by guessing."""
 
     words: float
     cue: tuple[float, float]
@@ -180,9 +181,9 @@ def _used(reply: Answer, stages: Stages, relates: Rated | None) -> float:
 
 
 def _margin_chances(replies: dict[Key, Answer], stages: Stages) -> dict[Key, float]:
-    """Return the probability that each reply passes by its style margin if replies do not depend on the voice.
+    """Return, for each reply, the probability that its style margin passes if replies do not depend on the voice.
 
-    It is the share of the script's replies that would pass in its place, and 0.5 for a script with a single reply.
+    This is the share of the script's replies that would pass in its place; 0.5 if the script has only one reply.
     """
     scripts: dict[tuple[str, int], list[tuple[Key, Answer]]] = {}
     for key, reply in replies.items():
@@ -199,7 +200,7 @@ def _margin_chances(replies: dict[Key, Answer], stages: Stages) -> dict[Key, flo
 
 
 def _margin(reply: Answer, style: str) -> float | None:
-    """Return the style margin that a reply would have as the reply to another style's clip of its script."""
+    """Return the style margin of a reply as if it answered the clip of the same script in `style`."""
     detail = reply.scores[MARGIN].detail
     alike = {name: x for name, x in detail.items() if name.startswith("sim_") and isinstance(x, int | float)}
     own = alike.pop(f"sim_{style}", None)
@@ -212,9 +213,9 @@ def _at_least(given: float | None, least: float) -> float:
 
 
 def share(questions: Sequence[Answer], least: float) -> tuple[float, float]:
-    """Return whether at least this share of the questions is right, and the probability that blind guessing gets there.
+    """Return whether at least the share `least` of the questions is right (1 or 0), and the chance of that by guessing.
 
-    Both are NaN without questions; the first is NaN if missing answers would decide.
+    Both are NaN without questions. The first is also NaN if the outcome depends on missing answers.
     """
     if not questions:
         return np.nan, np.nan
@@ -229,7 +230,7 @@ def share(questions: Sequence[Answer], least: float) -> tuple[float, float]:
 
 @functools.lru_cache
 def _chance(odds: tuple[float, ...], needed: float) -> float:
-    """Return the probability that at least `needed` of independent guesses are right."""
+    """Return the probability that at least `needed` of several independent guesses, with these odds, are right."""
     counts = [1.0]  # the probability that 0, 1, … of the guesses so far are right
     for p in odds:
         counts = [

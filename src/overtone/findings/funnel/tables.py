@@ -33,7 +33,7 @@ HINTS = {
 
 
 def make_tables(result: FindingResult[Funnel], by: str = "overall", settings: Settings = DEFAULT) -> list[PartTable]:
-    """Make the tables of the stages, or of a breakdown, and that of the gains."""
+    """Make the table of the stages, or of one breakdown, and the table of the gains."""
     shown = representing([row.condition for row in result.data.rows], by, settings)
     rows = [row for row in result.data.rows if row.condition in shown]
     made = [_stages(result, rows)] if by in ("overall", ALL) else []
@@ -47,7 +47,7 @@ def make_tables(result: FindingResult[Funnel], by: str = "overall", settings: Se
 
 
 def _stages(result: FindingResult[Funnel], rows: Sequence[StageRow]) -> PartTable:
-    """Make the headline table: the stages that some case has."""
+    """Make the headline table: one line for each stage with data."""
     lines = [
         Line(result.runs[0], row.condition, (basis(row.basis), LABELS[row.stage]), _cells(result, row))
         for row in rows

@@ -8,11 +8,11 @@ from overtone.findings.leaderboard.figure import draw
 from overtone.findings.leaderboard.tables import BREAKDOWNS, make_tables
 from overtone.stats.minimums import RATE
 
-SUPPLIES = {"lb1": "run with --levels 1,2"}  # of boards that need no judge
+SUPPLIES = {"lb1": "run with --levels 1,2"}  # board that needs no judge → advice
 
 
 def advice(data: Leaderboard) -> list[str]:
-    """Return a hint for each board on which no run is ranked: the command that would rank one."""
+    """Return, for each board without a run, the command whose results would put a run on the board."""
     lines = []
     has_runs = any(entrant.run is not None for entrant in data.entrants)
     for board in data.boards if has_runs else ():

@@ -1,7 +1,7 @@
-"""A user's runs among the twelve models of EchoMind's paper, on its three boards, with every difference marked.
+"""Rank a user's runs among the twelve models of EchoMind's paper, on the paper's three boards.
 
-The paper's rows are as printed. Each cell of a run says in words how its measurement differs from the paper's, and what
-the paper leaves open. A rank is only a guide if a cell differs.
+The paper's rows are as printed. Each cell of a run lists the differences between its measurement and the paper's, and
+the details that the paper does not state. If a cell differs, the rank is only a guide.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from overtone.stats.minimums import RATE
 from overtone.text import plain
 
 SIGNATURE = "leaderboard|v1|lb1:mean(voice_accuracy,reasoning_accuracy)|lb2:ves|lb3:mean(c1,c4)|prompt:fixed"
-IN_CHARACTERS = "unit:"  # the beginning of a difference in the unit of an error rate
-SCRIPTS = 1137  # in the paper's benchmark
+IN_CHARACTERS = "unit:"  # how the note begins if an error rate counts characters
+SCRIPTS = 1137  # the number of scripts in the paper's benchmark
 BOARDS = (
     (
         "lb1",
@@ -41,9 +41,9 @@ _PART = re.compile(r"\|([a-z]+):([^|]*)")
 
 
 class Cell(Struct, frozen=True):
-    """A number as the paper prints it (percentages from 0 to 100); a run's number has an interval on the same scale.
+    """A number on the scale that the paper prints (percentages from 0 to 100). A run's number also has an interval.
 
-    `differs` lists how the measurement differs from the paper's, `untold` what the paper does not say.
+    `differs` lists the differences between this measurement and the paper's, `untold` the details that the paper omits.
     """
 
     column: str
@@ -77,7 +77,7 @@ class Place(Struct, frozen=True):
 
 
 class Board(Struct, frozen=True):
-    """One of the paper's orders, with the rows that have its columns."""
+    """One of the paper's rankings, with the rows that have all columns it sorts by."""
 
     key: str
     title: str
@@ -87,7 +87,7 @@ class Board(Struct, frozen=True):
 
 
 class Leaderboard(Struct, frozen=True):
-    """The boards of the paper with the runs among its models."""
+    """The paper's boards, with the user's runs ranked among the paper's models."""
 
     source: str
     boards: list[Board]
@@ -97,9 +97,9 @@ class Leaderboard(Struct, frozen=True):
 
 
 def leaderboard(readings: Sequence[Reading], *, prompt: str = "", input: str = "audio") -> Leaderboard:
-    """Rank one row for each run among the paper's rows, under a fixed prompt.
+    """Rank the runs, one row each, among the paper's rows, with one prompt for all runs.
 
-    The prompt is the one named, or the first of enhance, basic and zero that the runs share.
+    This is `prompt` or, without one, the first of enhance, basic and zero that all runs have.
     """
     entrants = _papers()
     scores: dict[str, dict[str, Estimate]] = {e.key: _paper_scores(e) for e in entrants}
@@ -113,10 +113,10 @@ def leaderboard(readings: Sequence[Reading], *, prompt: str = "", input: str = "
 
 
 def cases_by_key(readings: Sequence[Reading], *, prompt: str = "", input: str = "audio") -> Iterator[KeyedCases]:
-    """Yield the keys of the runs' numbers with the cases that were counted. The paper's numbers have no cases.
+    """Yield the key of each number of a run with the cases that the number counts. The paper's numbers have no cases.
 
-    A row's key leads to the cases of all its cells; followed by a column's key, to those of one cell; by a board's key,
-    to those of the columns that the board sorts by.
+    A row's key gives the cases of all cells in the row. With the key of a column appended, it gives the cases of that
+    cell; with the key of a board, the cases of the columns that the board sorts by.
     """
     conditions = talk_condition(readings, prompt, input)
     for key, reading, condition in zip(_keys(readings), readings, conditions, strict=True):
@@ -137,7 +137,7 @@ def cases_by_key(readings: Sequence[Reading], *, prompt: str = "", input: str = 
 
 
 def _keys(readings: Sequence[Reading]) -> list[str]:
-    """Return the key of each run's row. Runs of the same name get different keys."""
+    """Return a key for each run's row. Runs with the same name get different keys."""
     keys: list[str] = []
     for number, reading in enumerate(readings, 1):
         key = f"leaderboard/{_safe(reading.name)}"
@@ -148,7 +148,7 @@ def _keys(readings: Sequence[Reading]) -> list[str]:
 
 
 def _safe(name: str) -> str:
-    """Return a name that is safe as one step of a key."""
+    """Return the name with "-" in place of characters that are not allowed in a key."""
     return re.sub(r"[^A-Za-z0-9._+-]+", "-", name).strip("-") or "-"
 
 
@@ -160,7 +160,7 @@ def _by_task(answers: Iterable[Answer]) -> dict[str, list[Answer]]:
 
 
 def sentences(data: Leaderboard) -> list[Sentence]:
-    """Write the rank of each run on each board, and how its measurement differs."""
+    """Write the rank of each run on each board, and the differences between its measurement and the paper's."""
     lines = []
     few: list[tuple[str, int]] = []
     for board in data.boards:
@@ -234,7 +234,8 @@ def _over(reading: Reading, condition: str, input: str) -> list[Answer]:
 
 
 def _measure_of(column: PublishedColumn, measures: dict[str, Measure]) -> str:
-    """Return the measure of a column. The paper does not say if its second quality predictor is UTMOS or DNSMOS."""
+    """Return the name of a column's measure. The paper does not state whether DNMOS is UTMOS or DNSMOS: UTMOS is used
+    if the run has it."""
     return "dnsmos_ovrl" if column.key == "dnmos" and "utmos" not in measures else column.measure
 
 
@@ -244,7 +245,7 @@ def _scaled(e: Estimate, by: float) -> Estimate:
 
 
 def _score(columns: Sequence[str], measures: dict[str, Measure], tasks: dict[str, list[Answer]]) -> Estimate | None:
-    """Return the number that a board sorts by: the unweighted mean of its columns."""
+    """Return the number that a board sorts by: the unweighted mean of its columns; None if a column has no value."""
     values: list[float] = []
     strata: list[str] = []
     groups: list[str] = []
@@ -295,7 +296,7 @@ def _board(
 
 
 def _of_all(reading: Reading, answers: Sequence[Answer]) -> list[str]:
-    """Return the differences of every cell of a run: its benchmark, its clips, its number of scripts."""
+    """Return the differences that apply to every cell of a run: in benchmark, clips, number of scripts, or cues."""
     if reading.benchmark != "echomind":
         return [f"benchmark: {reading.benchmark or 'not named'}, not EchoMind"]
     differs = []
@@ -313,7 +314,7 @@ def _of_all(reading: Reading, answers: Sequence[Answer]) -> list[str]:
 def _marks(
     column: PublishedColumn, name: str, reading: Reading, condition: str, asked: Sequence[Answer]
 ) -> tuple[list[str], list[str]]:
-    """Return the differences of one cell, and what the paper leaves open."""
+    """Return the differences that apply to one cell, and the details that the paper omits."""
     signatures = measure_names.measured_by(reading, name)
     differs: list[str] = []
     untold: list[str] = []

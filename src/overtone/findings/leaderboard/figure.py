@@ -100,7 +100,7 @@ def _ranks(place: Place) -> str:
 
 
 def _notes(data: Leaderboard, boards: Sequence[Board]) -> list[str]:
-    """Return the source of the numbers and how measurements differ, differences on all boards first."""
+    """Return notes: the source of the numbers, then the differences in measurement, those on all boards first."""
     notes = [f"Published: {data.source}."]
     differs = [
         list(dict.fromkeys(d for p in b.places if p.entrant.run is not None for c in b.columns

@@ -21,7 +21,7 @@ HINT = (
 def make_tables(
     result: FindingResult[Leaderboard], by: str = "overall", settings: Settings = DEFAULT
 ) -> list[PartTable]:
-    """Make a table for each board and, with "all", one of every column."""
+    """Make a table for each board; with `by="all"`, also a table with every column of the paper."""
     names = _names(result.data)
     made = [_board(board, names) for board in result.data.boards]
     return [*made, _entrants(result.data, names)] if by == "all" else made
@@ -44,7 +44,7 @@ def _board(board: Board, names: dict[str, str]) -> PartTable:
 
 
 def _score(board: Board, place: Place) -> Cell:
-    """Make the cell that a board sorts by, with the footnotes of its columns."""
+    """Make the cell with the number that a board sorts by, and the footnotes of the columns it is computed from."""
     entrant = place.entrant
     if entrant.run is None:
         return _printed(place.score.value)
@@ -79,7 +79,7 @@ def _ranks(board: Board, place: Place) -> Cell:
 
 
 def _names(data: Leaderboard) -> dict[str, str]:
-    """Return the name of each row: a run's name, or its key if two runs share it, with the prompt of its replies."""
+    """Return key → name of each row. A run's row shows its name (its key, if two runs share the name) and prompt."""
     given = [entrant.name for entrant in data.entrants if entrant.run is not None]
     names = {}
     for entrant in data.entrants:
@@ -93,7 +93,7 @@ def _names(data: Leaderboard) -> dict[str, str]:
 
 
 def _entrants(data: Leaderboard, names: dict[str, str]) -> PartTable:
-    """Make a table of every column of the paper, for every row."""
+    """Make a table with every row and every column of the paper."""
     lines = [Line(None, "", (names[e.key],), tuple(_entry(e, column.key) for column in COLUMNS)) for e in data.entrants]
     heads = tuple(column.title for column in COLUMNS)
     title = "All columns of the paper"

@@ -11,7 +11,7 @@ from overtone.stats.minimums import CORRELATION
 
 
 def advice(data: Levels) -> list[str]:
-    """Return what to add if there are too few models, or no judged replies."""
+    """Return advice if there are too few models, or no judged replies."""
     models = {row.models for row in data.rows if row.level == "model"}
     lines = []
     if max(models, default=0) < 3:

@@ -1,8 +1,8 @@
 """How hearing, reasoning and replying correlate over models, cues and cases, within models and between them.
 
-Between models: do models that hear better reply better? Within a model: does it reply better to cases that it hears
-better? The paper's table can answer only the first. A cue's mean over few scripts is noisy, which pulls its
-correlations towards 0. All of these are associations, not causes.
+Between models: do models that hear better reply better? Within a model: does the model reply better to cases that it
+hears better? The paper's table can answer only the first question. A cue's mean over few scripts is noisy, and noise
+pulls correlations towards 0. All correlations here are associations, not causes.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from overtone.stats.minimums import CORRELATION
 from overtone.text import count, plain
 
 SEED, DRAWS, MODEL_DRAWS = 5, 1000, 2000
-FEWEST = CORRELATION.least  # models or scripts: fewer have no interval
-FEW = 20  # models: with fewer the interval is rough
+FEWEST = CORRELATION.least  # with fewer models or scripts, there is no interval
+FEW = 20  # with fewer models, the interval is rough
 SIGNATURE = (
     f"levels|v1|pearson+spearman|within:centred-per-model|case:bca-by-script,spearman:linearised|"
     f"cue:bootstrap-error-by-script,atanh|model:bca-by-model|from:{FEWEST}|draws:{DRAWS},{MODEL_DRAWS}|seed:{SEED}"
@@ -41,7 +41,7 @@ MEASURES = (
     "voice_accuracy", "reasoning_accuracy", "semsim", "reply_semsim", measure_names.C1, measure_names.C4,
     "cspeechrel_implicit", measure_names.VES, "emoalign_reference", "style_margin",
 )  # fmt: skip
-PAIRS = (  # pairs with sentences
+PAIRS = (  # pairs of measures that get a sentence
     ("voice_accuracy", "reasoning_accuracy"),
     ("voice_accuracy", measure_names.C4),
     ("reasoning_accuracy", measure_names.C4),
@@ -57,7 +57,7 @@ Codes = npt.NDArray[np.intp]
 
 
 class LevelRow(Struct, frozen=True):
-    """Two measures at one level. `first` and `second` are their names."""
+    """The correlation of two measures, `first` and `second`, at one level."""
 
     key: str
     basis: str
@@ -71,17 +71,17 @@ class LevelRow(Struct, frozen=True):
 
 
 class Levels(Struct, frozen=True):
-    """The correlations of some runs."""
+    """All correlations of the given runs."""
 
     rows: list[LevelRow]
     measures: tuple[str, ...]
     models: tuple[str, ...]
-    conditions: tuple[str, ...]  # whose replies represent each run
+    conditions: tuple[str, ...]  # the condition whose replies represent each run
     notes: list[str]
     signature: str = SIGNATURE
 
     def row(self, level: str, scope: str, first: str, second: str, basis: str | None = None) -> LevelRow | None:
-        """Return a row by its two measures, in any order, or None. Without a `basis`, the first one."""
+        """Return the row of two measures, given in any order, or None. Without a `basis`, return the first match."""
         for row in self.rows:
             same = (row.level, row.scope) == (level, scope) and {row.first, row.second} == {first, second}
             if same and basis in (None, row.basis):
@@ -95,7 +95,7 @@ class _Values(Struct, frozen=True):
     value: Array
     run: Codes
     case: Codes
-    cue: Codes  # −1 for a clip without one
+    cue: Codes  # −1 for a clip without a cue
     script: Codes
 
     @property
@@ -106,7 +106,7 @@ class _Values(Struct, frozen=True):
 def levels(readings: Sequence[Reading], *, prompt: str = "", input: str = "audio") -> Levels:
     """Compute the correlation of every pair of MEASURES that the runs have, at every level.
 
-    Replies are those under one prompt, the same for all runs if they share one.
+    Only replies under one prompt count: the same prompt for all runs, if they have one in common.
     """
     conditions, core = _core(readings, prompt, input)
     notes = _notes(readings, conditions)
@@ -139,17 +139,17 @@ def published_levels(*, variants: bool = True) -> Levels:
 
 
 def cases_by_key(readings: Sequence[Reading], *, prompt: str = "", input: str = "audio") -> Iterator[KeyedCases]:
-    """Yield every row's key with the cases that were counted.
+    """Yield the key of every row with the cases that the row counts.
 
-    At the level of cases, these have both measures. At the levels of cues and models, these have either measure and
-    belong to a cue or model that has both.
+    At the level of cases, a case counts if it has both measures. At the levels of cues and models, a case counts if it
+    has at least one of the measures and its cue or model has both.
     """
     for basis, values, cases in _by_basis(readings, _core(readings, prompt, input)[1], []):
         yield from _Table(basis, values, [r.name for r in readings]).cases_by_key(cases)
 
 
 def sentences(data: Levels) -> list[Sentence]:
-    """Write a sentence for each of PAIRS, between models and within them."""
+    """Write two sentences for each of PAIRS: the correlation between models and the one within models."""
     lines = []
     few: list[tuple[str, int]] = []
     spoken = set(map(frozenset, PAIRS))
@@ -186,7 +186,7 @@ def _sentence(row: LevelRow) -> str:
 
 
 def _core(readings: Sequence[Reading], prompt: str, input: str) -> tuple[list[str], list[tuple[int, Answer]]]:
-    """Return the condition that represents each run, and the answers that are used, each with the number of its run."""
+    """Return the condition that represents each run, and (position of the run, answer) for every answer that counts."""
     conditions = talk_condition(readings, prompt, input)
     core = []
     for number, reading in enumerate(readings):
@@ -205,7 +205,7 @@ def _notes(readings: Sequence[Reading], conditions: Sequence[str]) -> list[str]:
 def _by_basis(
     readings: Sequence[Reading], core: Sequence[tuple[int, Answer]], notes: list[str]
 ) -> Iterator[tuple[str, dict[str, _Values], list[str]]]:
-    """Yield each basis with the values of its measures and their cases."""
+    """Yield (basis, measure → values, names of the cases)."""
     of_run = {id(a): number for number, a in core}
     for basis, answers in by_status([a for _, a in core]):
         yield basis, *_read(readings, [(of_run[id(a)], a) for a in answers], notes)
@@ -214,7 +214,7 @@ def _by_basis(
 def _read(
     readings: Sequence[Reading], answers: Sequence[tuple[int, Answer]], notes: list[str]
 ) -> tuple[dict[str, _Values], list[str]]:
-    """Return each measure's values over the runs that measure it in the same way, and the cases by their codes."""
+    """Return measure → values, from runs that measure it in the same way, and the names of the cases by code."""
     measures = [measure_names.measures_of([reading]) for reading in readings]
     allowed: dict[str, set[int]] = {}
     for name in MEASURES:
@@ -227,7 +227,7 @@ def _read(
     cues: dict[str, int] = {"": -1}
     scripts: dict[str, int] = {}
     places = array("q")  # run, case, cue and script of every answer, one after the other
-    table = {name: (array("d"), array("q")) for name in MEASURES}  # values, and which answer's
+    table = {name: (array("d"), array("q")) for name in MEASURES}  # values, and the index of each value's answer
     by_task: dict[tuple[int, str], list[tuple[Callable[[Item], bool], Callable[[Answer], float | None], str]]] = {}
     for name in MEASURES:
         for number in allowed[name]:
@@ -258,7 +258,7 @@ def _read(
 
 
 class _Table:
-    """Computes the rows of one basis."""
+    """Compute the rows of one basis."""
 
     def __init__(self, basis: str, values: dict[str, _Values], models: Sequence[str]) -> None:
         self.basis, self.values, self.models = basis, values, models
@@ -308,7 +308,7 @@ class _Table:
                 yield self._key("case", scope, first, second), names.of(np.flatnonzero((a & b).any(0)))
 
     def _known(self, v: _Values) -> npt.NDArray[np.bool_]:
-        """Return the cues that each run has the measure for."""
+        """Return a mask (runs, cues): whether the run has a value of the measure for the cue."""
         known = np.zeros((self.runs, self.cues), dtype=bool)
         known[v.run[v.cue >= 0], v.cue[v.cue >= 0]] = True
         return known
@@ -383,7 +383,7 @@ def _across(
 def _of_scripts(
     coefficients: Sequence[Interval], scripts: int, asked: int, note: str = ""
 ) -> tuple[Estimate, Estimate]:
-    """Return two coefficients with intervals over scripts, if there are enough scripts."""
+    """Return both coefficients with intervals over scripts; without intervals if there are too few scripts."""
     if scripts < FEWEST:
         note = f"only {count(scripts, 'script')}: too few for an interval"
         return _bare(coefficients, asked, note, scripts)
@@ -403,7 +403,7 @@ def _estimate(interval: Interval, asked: int, note: str = "") -> Estimate:
 
 
 def _cells(values: Array, place: Codes, size: int) -> Array:
-    """Return the means by place, NaN for an empty place."""
+    """Return the mean of the values in each of `size` cells, NaN for an empty cell. `place` is the cell of a value."""
     counts = np.bincount(place, minlength=size)
     sums = np.bincount(place, weights=values, minlength=size)
     means: Array = np.divide(sums, counts, out=np.full(size, np.nan), where=counts > 0)

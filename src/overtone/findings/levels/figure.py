@@ -19,7 +19,7 @@ NOTHING = (
     "the runs have fewer than two measures on the same cases: run more levels ('overtone run … --levels 1,2,3'), then "
     "score and judge the replies"
 )
-TALL, NARROWEST = 26.0, 33.0  # points: the height of a cell, and its least width
+TALL, NARROWEST = 26.0, 33.0  # the height and the least width of a cell, in points
 CHIEF = ("voice_accuracy", "reasoning_accuracy", C4, VES, C1, "style_margin", "reply_semsim", "semsim")
 NAMED = {C1: "C1: context fit", C4: "C4: speech relevance", VES: "VES: vocal empathy"}
 
@@ -56,19 +56,19 @@ def draw(source: FigureSource, width: float) -> Drawing:
 
 
 def _kept(names: Sequence[str], width: float) -> list[str]:
-    """Return the measures whose cells have room for a number and its interval. Those of CHIEF are kept first."""
+    """Drop measures, those outside CHIEF first, until each cell is wide enough for a number and its interval."""
     most = int((width - _side(names)) / NARROWEST)
     chief = sorted(names, key=lambda name: CHIEF.index(name) if name in CHIEF else len(CHIEF))
     return [name for name in names if name in chief[: max(2, most)]]
 
 
 def _side(names: Sequence[str]) -> float:
-    """Return the width of the labels beside the matrix, with one word per line."""
+    """Return the width of the labels beside the matrix if each word has its own line."""
     return max(width_of(word) for name in names for word in short(name).split()) + 6
 
 
 def _matrix(drawing: Drawing, y: float, names: Sequence[str], rows: Rows, between: bool) -> float:
-    """Draw labels, cells and the scale of colours, and return the position below."""
+    """Draw the labels, cells and colour scale of a matrix, and return the y position below it."""
     labels = [short(name) for name in names]
     room = drawing.width - _side(names)
     wide = width_of(labels[-1], SMALL) * 0.766 if drawing.width > 340 else 0.0
@@ -105,7 +105,7 @@ def _subtitle(basis: str, between: bool) -> str:
 
 
 def _cell(drawing: Drawing, box: Box, row: LevelRow | None) -> None:
-    """Draw a correlation and its interval: grey without an interval, hatched without a value."""
+    """Draw a correlation with its interval. The cell is grey without an interval and hatched without a value."""
     x, y, width, height = box.x, box.y, box.width, box.height
     if row is None or row.pearson.value is None:
         why = "" if row is None else _spot(row).title
@@ -150,7 +150,7 @@ def shade(r: float) -> str:
 
 
 def _scale(drawing: Drawing, x: float, y: float, room: float) -> float:
-    """Draw the scale of colours from −1 to 1."""
+    """Draw the colour scale from −1 to 1."""
     steps = 21
     for n in range(steps):
         drawing.add(Box(x + n * room / steps, y, room / steps + 0.1, 6, shade(-1 + 2 * n / (steps - 1))))

@@ -1,4 +1,4 @@
-"""The tables of levels: pairs of measures, and the matrices behind them."""
+"""The tables of levels: the chief pairs of measures, and a correlation matrix of all measures for each scope."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ HEADLINE = tuple(SCOPES)[:3]
 
 
 def make_tables(result: FindingResult[Levels], by: str = "overall", settings: Settings = DEFAULT) -> list[PartTable]:
-    """Make the table of the pairs, and a matrix for each scope."""
+    """Make the table of the pairs of measures, and a matrix for each scope."""
     return level_tables(result.data, result, everything=by == ALL)
 
 
 def level_tables(
     data: Levels, result: FindingResult[Levels] | None = None, *, everything: bool = False
 ) -> list[PartTable]:
-    """Make the tables of levels. `everything` adds all other pairs and two more ways to compare models."""
+    """Make the tables of levels. `everything` adds the other pairs of measures and two more comparisons of models."""
     ways = tuple(SCOPES) if everything else HEADLINE
     ways = tuple(way for way in ways if any((r.level, r.scope) == way and r.pearson.scored for r in data.rows))
     bases = list(dict.fromkeys(row.basis for row in data.rows))

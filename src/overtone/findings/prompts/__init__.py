@@ -10,7 +10,7 @@ from overtone.stats.minimums import BEST_PROMPT, RATE
 
 
 def advice(data: Prompts) -> list[str]:
-    """Return what to run if there are no two prompts, or no judged replies."""
+    """Return the command to run if there are fewer than two prompts, or no judged replies."""
     if len({row.prompt for row in data.rows}) < 2:
         return ["to compare prompts: run with --prompt zero,basic,enhance"]
     return [] if data.choices else ["to choose a best prompt: have the replies judged: overtone score RUN --judge SPEC"]

@@ -1,8 +1,8 @@
-"""How much the prompt matters: each prompt's numbers, the best prompt chosen fairly, and instructions not followed.
+"""How much the prompt matters: the numbers of each prompt, a fair choice of the best, and instructions not followed.
 
-A table of each model's best prompt, chosen on the same replies that it shows, favours models that tried more prompts.
-Here each half of the scripts is shown under the prompt that the other half chose. The favourable number is reported
-too.
+If the best prompt of each model is chosen on the same replies that are reported, models with more prompts gain. Here
+the scripts are split into two halves, and each half is reported under the best prompt of the other half. The number
+of the biased choice is reported too.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ Rows = npt.NDArray[np.intp]
 
 
 class PromptRow(Struct, frozen=True):
-    """All replies under one prompt. The key of a number is `key`, "/" and the name of the measure."""
+    """The numbers of all replies under one prompt. The key of a number is `key`, "/" and the name of the measure."""
 
     key: str
     basis: str
@@ -62,11 +62,11 @@ class PromptRow(Struct, frozen=True):
 
 
 class Choice(Struct, frozen=True):
-    """The best prompt by some measures, over the replies that have these measures under every prompt.
+    """The best prompt by the measures `by`, over the cases that have these measures under every prompt.
 
-    `halves` are the prompts chosen on the first and on the second half of the scripts. `fair` shows each half under the
-    prompt that the other half chose. `in_sample` shows all under the prompt that all chose, as the paper does.
-    `optimism` is in_sample minus fair, reply by reply.
+    `halves` are the best prompts on the first and on the second half of the scripts. `fair` reports each half under the
+    best prompt of the other half. `in_sample` reports all scripts under the best prompt on all scripts, as the paper
+    does. `optimism` is in_sample minus fair, reply by reply.
     """
 
     key: str
@@ -81,13 +81,13 @@ class Choice(Struct, frozen=True):
 
 
 class FailureRow(Struct, frozen=True):
-    """Instructions not followed under one prompt: each kind's share of the requests."""
+    """Instructions not followed under one prompt: the share of requests with each kind of problem."""
 
     key: str
     basis: str
     prompt: str
     task: str
-    kinds: dict[str, Estimate]  # by KINDS
+    kinds: dict[str, Estimate]  # kind of problem → share
 
 
 class Prompts(Struct, frozen=True):
@@ -120,11 +120,11 @@ def prompts(reading: Reading, *, input: str = "audio") -> Prompts:
 
 
 def cases_by_key(reading: Reading, *, input: str = "audio") -> Iterator[KeyedCases]:
-    """Yield every number's key with the cases that were counted.
+    """Yield the key of every number with the cases that the number counts.
 
-    The key of a prompt's row leads to all its replies, with a measure to those with a value. The key of a choice leads
-    to the cases that made it, with a measure to those that show it. The key of instructions not followed leads to all
-    requests, with a kind to those of this kind.
+    The key of a prompt's row gives all replies under the prompt; with a measure appended, the replies with a value. The
+    key of a choice gives the cases that decided it; with a measure appended, the cases that its numbers count. The key
+    of instructions not followed gives all requests; with a kind of problem appended, the requests with this problem.
     """
     measures = _measures(reading)
     for basis, asked in _by_prompt(reading, input):
@@ -151,7 +151,7 @@ def cases_by_key(reading: Reading, *, input: str = "audio") -> Iterator[KeyedCas
 
 
 def sentences(data: Prompts) -> list[Sentence]:
-    """Write the best prompt by the paper's measures, and the instructions not followed."""
+    """Write sentences on the best prompt by the paper's measures, and on instructions not followed."""
     chosen = [choice for choice in data.choices if choice.by == data.choices[0].by]
     enough = [choice for choice in chosen if choice.fair[choice.by[0]].scripts >= BEST_PROMPT.least]
     lines = [Sentence(_choice_sentence(choice), choice.key) for choice in enough]
@@ -214,7 +214,7 @@ def _measures(reading: Reading) -> dict[str, Measure]:
 
 
 def _by_prompt(reading: Reading, input: str) -> list[tuple[str, dict[str, list[Answer]]]]:
-    """Return (basis, replies by prompt), the plainest prompt first."""
+    """Return (basis, prompt → replies) for each basis, the plainest prompt first."""
     conditions = {f"{prompt}/{input}": prompt for prompt in PROMPTS}
     replies = [a for a in replies_of(reading.answers) if a.condition in conditions]
     by_basis = []
@@ -231,7 +231,7 @@ def _value(measure: Measure, answer: Answer) -> float | None:
 
 
 class _Table:
-    """The replies that exist under every prompt: a row for each case and repeat, a column for each prompt."""
+    """The values of all cases with a reply under every prompt: a row for each case and repeat, a column per prompt."""
 
     def __init__(self, by_prompt: Mapping[str, Sequence[Answer]], measures: Mapping[str, Measure]) -> None:
         keyed = [{(a.item.case, a.repeat): a for a in answers} for answers in by_prompt.values()]
@@ -244,24 +244,25 @@ class _Table:
             self.values[name] = np.array(rows, dtype=np.float64).reshape(len(rows), len(keyed))
 
     def complete(self, names: Sequence[str]) -> Rows:
-        """Return the rows that have these measures under every prompt."""
+        """Return the rows with values of all these measures under every prompt."""
         known = [~np.isnan(self.values[n]).any(1) for n in names]
         return np.flatnonzero(np.logical_and.reduce(known)) if self.keys else np.empty(0, dtype=np.intp)
 
 
 class _Picked(NamedTuple):
-    """The positions of the chosen prompts: by all scripts, by each half, and for each row by the other half."""
+    """The positions of the best prompts: on all scripts (`overall`), on each half (`halves`), and for each row on the
+    half that the row is not in (`used`)."""
 
     by: tuple[str, ...]
     prompts: tuple[str, ...]
     table: _Table
-    rows: Rows  # with the measures of the choice under every prompt
+    rows: Rows  # rows with all measures in `by` under every prompt
     overall: int
     halves: tuple[int, int]
     used: Rows
 
     def shown(self, name: str) -> Rows:
-        """Return the rows with a value under the prompt that all chose and under the one that the other half chose."""
+        """Return the rows with a value under the best prompt overall and under the best prompt of the other half."""
         return self.rows[self.both(name)]
 
     def both(self, name: str) -> npt.NDArray[np.bool_]:
@@ -284,12 +285,12 @@ def _picked(by_prompt: Mapping[str, list[Answer]], measures: Mapping[str, Measur
         inside = np.isin(table.groups[rows], first)
         values = np.mean([table.values[n][rows] for n in by], axis=0)  # (rows, prompts)
         halves = (_best(values[inside]), _best(values[~inside]))
-        used = np.where(inside, halves[1], halves[0])  # each half under the prompt that the other chose
+        used = np.where(inside, halves[1], halves[0])  # each half uses the best prompt of the other half
         yield _Picked(by, tuple(by_prompt), table, rows, _best(values), halves, used)
 
 
 def _best(values: Array) -> int:
-    """Return the prompt with the highest mean; the plainer one of two equal ones."""
+    """Return the position of the prompt with the highest mean; of the plainest if several are equal."""
     return int(np.argmax(np.round(values.mean(0), 9)))
 
 
@@ -319,7 +320,7 @@ def _noted(e: Estimate, note: str) -> Estimate:
 
 
 def _tasks(reading: Reading, input: str) -> Iterable[tuple[str, str, str, list[Answer]]]:
-    """Yield (basis, prompt, task, answers) of the core."""
+    """Yield (basis, prompt, task, answers) for the answers of the benchmark's core."""
     conditions = {f"{prompt}/{input}": prompt for prompt in ("task", *PROMPTS)}
     core = [a for a in reading.answers if not a.item.part and a.condition in conditions]
     for basis, answers in by_status(core):
@@ -344,14 +345,15 @@ def _failures(reading: Reading, input: str) -> list[FailureRow]:
 
 
 def _applies(kind: str, task: str) -> bool:
-    """Return whether a task can have this problem. A light reading keeps no text of transcripts, only refusals."""
+    """Return whether a kind of problem can be seen in a task. Light readings hold no text of transcripts, so only
+    failures and refusals can be seen there."""
     if task == "transcribe":
         return kind in ("failed", "refused")
     return kind != "unparsable" or task == "choose"
 
 
 def _problems(answer: Answer) -> tuple[str, ...] | None:
-    """Return the problems of an answer: None for one not asked yet, UNKNOWN if they cannot be determined."""
+    """Return the problems of an answer; None if it is still pending, UNKNOWN if its problems cannot be determined."""
     if answer.failed:
         return ("failed",)
     if not answer.answered:

@@ -58,13 +58,13 @@ def draw(source: FigureSource, width: float) -> Drawing:
 
 
 def _rows(result: FindingResult[Prompts]) -> list[PromptRow]:
-    """Return the rows of validated or unmarked cues, or the others if there are none."""
+    """Return the rows over validated or unmarked cues; if there are none, the rows over unvalidated cues."""
     rows = result.data.rows
     return [row for row in rows if row.basis != "unvalidated"] or rows
 
 
 def _measures(results: list[FindingResult[Prompts]]) -> list[str]:
-    """Return at most two measures: judged ones if any, otherwise others."""
+    """Return at most two measures: judged measures if there are any, otherwise measures without a judge."""
     scored = {n for f in results for row in _rows(f) for n, e in row.measures.items() if e.value is not None}
     lead = [n for n in LEAD if n in scored]
     return (lead or [n for n in ELSE if n in scored])[:2]
@@ -109,7 +109,7 @@ def _best(choice: Choice, measure: str, in_sample: bool, label: str, prefix: str
 
 
 def _optimism(choice: Choice, measures: list[str], short: bool) -> str:
-    """Return the optimism of the in-sample choice, for the heading of a run."""
+    """Write the optimism of the in-sample choice, for the heading of a run."""
     known = {n: e for n in measures if (e := choice.optimism.get(n)) is not None and e.value is not None}
     if short:
         return f"; optimism {', '.join(_gap(n, e) for n, e in known.items())}" if known else ""

@@ -22,7 +22,7 @@ TASKS = {"converse": "replies", "choose": "answers to questions", "transcribe": 
 
 
 def make_tables(result: FindingResult[Prompts], by: str = "overall", settings: Settings = DEFAULT) -> list[PartTable]:
-    """Make the three tables."""
+    """Make three tables: the fixed prompts, the best prompt chosen fairly, and instructions not followed."""
     return [make(result, by == ALL) for make in (_fixed, _choices, _failures)]
 
 

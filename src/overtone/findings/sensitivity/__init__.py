@@ -10,7 +10,7 @@ from overtone.stats.minimums import DIFFERENCE, RATE
 
 
 def advice(data: Counterfactual) -> list[str]:
-    """Return what to run for each of the four parts that has no data."""
+    """Return the command that supplies data for each of the four parts without data."""
     lines = []
     if not any(row.sensitivity.scored for row in data.sensitivity):
         lines.append("to measure whether answers move: run --levels 1,2 with all styles")

@@ -1,5 +1,5 @@
-"""The answers that are compared: to one question about two deliveries of a script, about a clip asked again, or about
-a second rendering of it.
+"""Pairs of answers to one question: about two deliveries of a script, about one clip that was asked twice, or about a
+clip and a second rendering of it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ REPEAT, RENDERING = "repeat", "rendering"
 
 
 class Asked(NamedTuple):
-    """One answer, read once."""
+    """One answer, with the readings of its options and the reading that was chosen."""
 
     item: Item
     right: str  # the reading under which the correct option is correct
@@ -27,11 +27,11 @@ class Asked(NamedTuple):
     read: str | None  # the chosen option; "" for an unreadable reply, None for a missing one
 
 
-Question = dict[str, dict[int, Asked]]  # style → repeat → its answer
+Question = dict[str, dict[int, Asked]]  # style → repeat → answer
 
 
 class About(NamedTuple):
-    """The group, level and cases of a comparison. `kind` is the two styles, or REPEAT or RENDERING."""
+    """The group, level and cases of a comparison. `kind` names the two styles, or is REPEAT or RENDERING."""
 
     group: str
     basis: str
@@ -42,20 +42,21 @@ class About(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """Two clips whose correct answers differ. None if a reply is missing. An unreadable reply counts as unchanged."""
+    """The answers to two clips whose correct answers differ. `changed`, `right` and `swapped` are None if a reply is
+    missing. An unreadable reply counts as unchanged."""
 
     about: About
     changed: float | None
-    right: float | None  # on both
-    swapped: float | None  # each clip got the answer to the other
+    right: float | None  # both answers are right
+    swapped: float | None  # each clip got the correct answer of the other clip
     chance: float | None  # the probability that blind guessing is right on both
 
 
 class Still(NamedTuple):
     """Two answers between which nothing changed. An unreadable reply counts as changed.
 
-    `voice` and `nothing` are the shares of changed answers to the question if the voice changed and if nothing did. For
-    them, "unreadable" is an answer like any other.
+    `voice` and `nothing` are the shares of answers to this question that changed when the voice changed, and when
+    nothing did. In these two shares, "unreadable" is an answer like any other.
     """
 
     about: About
@@ -73,7 +74,7 @@ class Gathered(NamedTuple):
 
 
 def gather(answers: Iterable[Answer]) -> Gathered:
-    """Return all comparisons within one condition, over the core and its control clips."""
+    """Return all comparisons within one condition, from the benchmark's core and its control clips."""
     asked = [a for a in answers if a.item.task == "choose" and a.item.gold and a.item.part in ("", "control")]
     gathered = Gathered([], [], [])
     duplicates = unlabelled = 0
@@ -123,7 +124,7 @@ def _any(of_clip: dict[int, Asked]) -> Asked:
 
 
 def _moves(one: Asked, other: Asked) -> bool:
-    """Return whether both clips have the same options and different correct answers."""
+    """Return whether the two questions have the same options and different correct answers."""
     return bool(one.right and other.right and one.right != other.right and one.offered == other.offered)
 
 
@@ -182,7 +183,7 @@ def _repeated(question: Question, styles: Sequence[str], basis: str) -> Still | 
 
 
 def _differ(pairs: Sequence[tuple[Asked, Asked]]) -> float | None:
-    """Return the share of pairs whose two answers differ."""
+    """Return the share of pairs with different answers, among pairs without a missing answer; None without any."""
     both = [(x, y) for one, other in pairs if (x := one.read) is not None and (y := other.read) is not None]
     return sum(x != y for x, y in both) / len(both) if both else None
 

@@ -1,9 +1,9 @@
 """Same words, another delivery: do answers change correctly with the voice, and stay when nothing changed?
 
-Sensitivity comes from one question about several clips of a script whose correct answers differ. A model that does not
-hear the voice gives the same answer to both clips, or changes it at random. Both correct answers are then as frequent
-as both swapped answers, so `direction`, their difference, is 0 whatever the model prefers. To measure "nothing
-changed", the same clip is asked again, or a second rendering of it in another voice.
+Sensitivity is measured with one question about two clips of a script whose correct answers differ. A model that does
+not hear the voice gives the same answer to both clips, or changes it at random. Then both answers are correct as often
+as they are swapped, so the difference of these two shares, `direction`, is 0 for any preference of the model. For the
+case "nothing changed", the question is repeated about the same clip, or about a second rendering in another voice.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ NOTHING = {REPEAT: "the same clip asked again", RENDERING: "a second rendering o
 
 
 class SensitivityRow(Struct, frozen=True):
-    """Pairs of clips of one script with one question and different correct answers.
+    """Pairs of clips of one script, with one question whose correct answers differ between the clips.
 
-    The shares of pairs with different answers (`changed`), with both answers correct (`sensitivity`), and with the
-    answers swapped (`swapped`).
+    `changed` is the share of pairs with different answers, `sensitivity` the share with both answers correct, and
+    `swapped` the share in which each clip got the correct answer of the other.
     """
 
     key: str
@@ -53,14 +53,14 @@ class SensitivityRow(Struct, frozen=True):
     chance: float | None  # the sensitivity of blind guessing
     swapped: Estimate
     direction: Estimate  # sensitivity − swapped
-    p: float | None  # of the null hypothesis that the direction is 0
-    adjusted: float | None = None  # corrected for all `tests` tests of its family
+    p: float | None  # for the null hypothesis that `direction` is 0
+    adjusted: float | None = None  # `p` corrected for all `tests` tests of its family
     tests: int = 0
 
 
 class SpecificityRow(Struct, frozen=True):
-    """The share of questions whose answer stays when nothing changed, and how much more often the answers to the same
-    questions change with the voice (`excess`)."""
+    """Answers to one question when nothing changed. `stays` is the share of unchanged answers. `excess` is the share of
+    answers that change with the voice minus the share that change when nothing did, over the same questions."""
 
     key: str
     condition: str
@@ -131,11 +131,11 @@ def counterfactual(reading: Reading) -> Counterfactual:
 
 
 def cases_by_key(reading: Reading) -> Iterator[KeyedCases]:
-    """Yield every number's key with the cases that were counted; a pair of clips counts as both.
+    """Yield the key of every number with the cases that the number counts; a pair of clips counts as two cases.
 
-    Suffixes select the pairs that `changed`, were `right`, `swapped` or `stays`; those that `excess` compares; clips
-    with a cue (`hit`) and without (`false-alarm`), and answers that name no option (`unread`); or the scripts that lack
-    a reply or a score (`left-out`).
+    The suffixes `changed`, `right`, `swapped` and `stays` select the pairs with this outcome, `excess` the pairs that
+    this number compares, `hit` and `false-alarm` the clips with and without a cue, `unread` the answers that name no
+    option, and `left-out` the scripts without a reply or a score.
     """
     for name, answers in _by_condition(reading).items():
         gathered = gather(answers)
@@ -168,7 +168,7 @@ def _both(rows: Iterable[Moved] | Iterable[Still]) -> list[str]:
 
 
 def sentences(data: Counterfactual) -> list[Sentence]:
-    """Write the answer overall: on answers by level, on false cues, and on replies."""
+    """Write sentences on the overall rows: answers by level, false cues, and replies."""
     lines = []
     few: list[tuple[str, int]] = []  # subjects with too few scripts for a sentence
     for row in headline(data.sensitivity):
@@ -234,7 +234,7 @@ Compared = TypeVar("Compared", Moved, Still)
 
 
 class _Part(NamedTuple, Generic[Compared]):
-    """A group of comparisons and the key that names it. The first six fields are also those of its row."""
+    """A group of comparisons and its key. The first six fields are also the first six of the group's row."""
 
     key: str
     condition: str
@@ -277,7 +277,7 @@ def _kind(about: About) -> tuple[str, str]:
 def _parts(
     condition: str, what: str, rows: Sequence[Compared], splits: Sequence[Callable[[About], tuple[str, str]]]
 ) -> Iterator[_Part[Compared]]:
-    """Yield the comparisons of each basis and level: all, then by each of `splits`."""
+    """Yield groups of comparisons for each basis and level: one overall, and one for each value of each split."""
     selections: dict[tuple[str, str, str, str], list[Compared]] = {}
     for row in rows:
         about: About = row.about
@@ -321,7 +321,7 @@ def _rate(rows: Sequence[tuple[float | None, str]], good: float = 1.0) -> Estima
 
 
 def _test(rows: Sequence[tuple[float | None, float | None, str]]) -> tuple[Estimate, float | None]:
-    """Return the mean difference of two shares of the same comparisons, with its interval and p-value by sign flips."""
+    """Return the mean of first − second over rows (first, second, group), with interval and p-value by sign flips."""
     both = [(a, b, group) for a, b, group in rows if a is not None and b is not None]
     groups = [group for *_, group in both]
     test = paired.permutation([a for a, *_ in both], [b for _, b, _ in both], groups, seed=SEED, draws=DRAWS)
@@ -331,8 +331,8 @@ def _test(rows: Sequence[tuple[float | None, float | None, str]]) -> tuple[Estim
 def _adjusted(rows: Sequence[Row]) -> list[Row]:
     """Return the rows with corrected p-values.
 
-    The overall rows are one family. The rows of a breakdown are one family for each condition, level and key of
-    NOTHING.
+    The overall rows of a basis are one family. In a breakdown, the rows of each condition, level and key of NOTHING are
+    one family.
     """
     return significance.adjust(rows, [_family(row) for row in rows])
 

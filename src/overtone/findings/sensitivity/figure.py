@@ -69,7 +69,7 @@ Parts = list[tuple[str, list[tuple[int, tuple[Place | None, ...]]]]]
 
 
 def _shown(results: Sequence[FindingResult[Counterfactual]], answers: Parts, replies: Parts) -> list[str]:
-    """Return the entries that the legend needs."""
+    """Return the legend entries of the marks that the figure draws."""
     still = {row.nothing for result in results for row in result.data.specificity if row.stays.scored}
     kinds = ["", *(kind for kind in (RENDERING, REPEAT) if kind in still)] if answers else []
     guessed = any(place and place.chance is not None for _, runs in replies for _, places in runs for place in places)

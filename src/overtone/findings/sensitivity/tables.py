@@ -18,7 +18,7 @@ from overtone.findings.finding_cells import (
 )
 from overtone.findings.sensitivity.compute import NOTHING, Counterfactual
 
-BREAKDOWNS = ("overall", "dimension", "style")  # by style: pairs of styles
+BREAKDOWNS = ("overall", "dimension", "style")  # the breakdown by style shows pairs of styles
 HINTS = {
     "sensitivity": (
         "Pairs of clips of one script with one question and different correct answers. Correct on both: the answers "
@@ -45,7 +45,7 @@ HINTS = {
 def make_tables(
     result: FindingResult[Counterfactual], by: str = "overall", settings: Settings = DEFAULT
 ) -> list[PartTable]:
-    """Make the four tables, over the conditions that represent the run."""
+    """Make the four tables for the conditions that represent the run."""
     data = result.data
     asked = [row.condition for rows in (data.sensitivity, data.false_cues, data.replies) for row in rows]
     shown = representing([*asked, *(row.condition for row in data.specificity)], by, settings)

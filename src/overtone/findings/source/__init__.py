@@ -10,7 +10,7 @@ from overtone.stats.minimums import DIFFERENCE
 
 
 def advice(data: Sources) -> list[str]:
-    """Return what to run if no script was asked in two sources."""
+    """Return the command to run if no script was asked in clips of two sources."""
     return [] if data.rows else ["to compare sources: run the same model on clips of two, e.g. synthesis and human"]
 
 

@@ -1,8 +1,8 @@
 """Synthesised against human voices: the same scripts in the same styles, spoken by an engine and by people.
 
-Only scripts that both sources have count, and each case is compared with itself, so the difficulty of a script cancels
-out. Recordings of people differ from synthesised speech in more than naturalness (microphone, room, accent), so a
-difference is one between these two sets of clips.
+Only scripts that both sources have are counted, and each case is compared with itself, so that the difficulty of a
+script cancels out. Human recordings differ from synthesised speech in more than naturalness (microphone, room, accent),
+so a result applies only to these two sets of clips.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ class Sources(Struct, frozen=True):
 
     rows: list[SourceRow]
     sources: tuple[str, ...]
-    scripts: int  # that are paired
+    scripts: int  # number of scripts that both sources have
     notes: list[str]
     signature: str = SIGNATURE
 
 
 class Pair(NamedTuple):
-    """The means of one script in one style for both sources, and their cases."""
+    """The mean of a measure for one script in one style, in each of two sources, and the cases of each source."""
 
     first: float | None
     second: float | None
@@ -78,7 +78,7 @@ Place = tuple[str, str, str]  # script, style, condition
 
 
 def source(readings: Reading | Sequence[Reading]) -> Sources:
-    """Compare sources in one run over both, or in several runs of one model over one source each."""
+    """Compare the sources within one run that has several, or between runs of one model with one source each."""
     core, measures, notes = _core(readings)
     names = _names(core)
     rows: list[SourceRow] = []
@@ -105,7 +105,7 @@ def _names(core: Iterable[Answer]) -> list[str]:
 def _compared(
     core: list[Answer], measures: Mapping[str, Measure]
 ) -> Iterator[tuple[str, str, Measure, tuple[str, str], list[Pair]]]:
-    """Yield basis, condition, measure and sources of every comparison, with its pairs."""
+    """Yield (basis, condition, measure, two sources, pairs) for every comparison."""
     names = _names(core)
     if len(names) < 2:
         return
@@ -123,12 +123,12 @@ def _compared(
 
 
 def script_of(answer: Answer) -> str:
-    """Return the script without its source, which clips of several sources share."""
+    """Return the script's name without the source, so that it is the same for clips of all sources."""
     return answer.item.group.removeprefix(f"{answer.item.source}/")
 
 
 def cases_by_key(readings: Reading | Sequence[Reading]) -> Iterator[KeyedCases]:
-    """Yield every row's key with the cases of both sources; `first` and `second` select one of them."""
+    """Yield the key of every row with the cases of both sources; the suffix `first` or `second` selects one source."""
     core, measures, _ = _core(readings)
     for basis, condition, measure, sources, pairs in _compared(core, measures):
         for by, name, part in _parts(pairs):
@@ -141,7 +141,7 @@ def cases_by_key(readings: Reading | Sequence[Reading]) -> Iterator[KeyedCases]:
 
 
 def sentences(data: Sources) -> list[Sentence]:
-    """Write for every measure overall on which source it is worse, or that the difference is not significant."""
+    """Write a sentence on each overall row: the worse source, or that the difference is not significant."""
     lines = []
     few: list[tuple[str, int]] = []
     for row in data.rows:
@@ -167,7 +167,7 @@ def sentences(data: Sources) -> list[Sentence]:
 
 
 def _shared(answers: Iterable[Answer], first: str, second: str) -> dict[str, list[tuple[Place, Answer]]]:
-    """Return, by task, the answers with their places, for the places that both sources were asked in."""
+    """Return task → (place, answer) pairs, for the places that were asked in both sources."""
     placed: dict[str, list[tuple[Place, Answer]]] = {first: [], second: []}
     for answer in answers:
         if (side := placed.get(answer.item.source)) is not None:
@@ -181,7 +181,7 @@ def _shared(answers: Iterable[Answer], first: str, second: str) -> dict[str, lis
 
 
 def _pairs(answers: Iterable[tuple[Place, Answer]], measure: Measure, first: str, second: str) -> dict[str, list[Pair]]:
-    """Return, by condition, the means of the cases that both sources were asked."""
+    """Return condition → pairs of means, for the places that were asked in both sources."""
     sides: dict[str, dict[Place, list[Answer]]] = {first: {}, second: {}}
     for place, answer in answers:
         if measure.belongs(answer.item):
@@ -204,7 +204,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def _parts(pairs: Iterable[Pair]) -> Iterator[tuple[str, str, list[Pair]]]:
-    """Yield (by, name, pairs) for all pairs, by style and by dimension."""
+    """Yield (by, name, pairs) for all pairs together, for each style and for each dimension."""
     ways: tuple[tuple[str, Sequence[str], Callable[[Pair], str]], ...] = (
         ("overall", ("overall",), lambda _: "overall"),
         ("style", STYLES, lambda pair: pair.style),
@@ -240,8 +240,8 @@ def _rows(basis: str, condition: str, measure: Measure, sources: tuple[str, str]
 def _adjusted(rows: Sequence[SourceRow]) -> list[SourceRow]:
     """Return the rows with corrected p-values.
 
-    The overall rows of two sources are one family. The rows of a breakdown are one family for each condition and
-    measure.
+    The overall rows of two sources are one family. In a breakdown, the rows of each condition and measure are one
+    family.
     """
     families = [(r.basis, r.sources, r.by, *(() if r.by == "overall" else (r.condition, r.measure))) for r in rows]
     return significance.adjust(rows, families)

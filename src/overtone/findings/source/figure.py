@@ -18,8 +18,8 @@ LEAD = ("wer_raw", "voice_accuracy", "reasoning_accuracy", measure_names.C4, mea
 def draw(source: FigureSource, width: float) -> Drawing:
     """Draw each measure on the same scripts from two sources, and the paired difference.
 
-    Percentages, ratings and other measures have separate axes. The measures of a single run are drawn together; those
-    of several runs are drawn measure by measure.
+    Percentages, ratings and other measures have separate axes. With a single run, all measures are drawn together; with
+    several runs, each measure has its own panel.
     """
     results = source.results_of("source", Sources)
     shown = [(result, row) for result in results for row in _overall(result, source)]
@@ -79,7 +79,8 @@ def _groups(
 
 
 def _overall(result: FindingResult[Sources], source: FigureSource) -> list[SourceRow]:
-    """Return one row for each measure, under the condition that represents the runs, over validated cues if any."""
+    """Return one overall row for each measure, under the condition that represents the runs. Rows over unvalidated cues
+    are used only if there are no others."""
     wanted = {f"task/{source.settings.input}", *(source.conditions[n] for n in result.runs)}
     rows = [row for row in result.data.rows if row.by == "overall" and row.condition in wanted]
     rows = [row for row in rows if row.difference.value is not None]

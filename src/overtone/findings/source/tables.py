@@ -1,4 +1,4 @@
-"""The tables of sources: for each pair of sources, a table of every measure."""
+"""The tables of sources: for each pair of sources, one table with all measures."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from overtone.stats.minimums import DIFFERENCE, RATE
 
 
 def advice(data: TextOnly) -> list[str]:
-    """Return what to run if no run shows which questions the words give away."""
+    """Return the run to add if no run shows which questions can be answered from the words alone."""
     if data.unsolved:
         return []
     return ["to find the questions that the words give away: add a run that reads them, or a deaf run (--deaf RUN)"]

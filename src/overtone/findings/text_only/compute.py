@@ -1,7 +1,7 @@
-"""The gain from audio over the words alone: the same items and model with audio and with the true transcript.
+"""The gain from audio over the words alone: one model on the same items, with audio and with the true transcript.
 
-An answer that the words alone give away says nothing about hearing, so the questions that no text-only run gets right
-are also counted separately: on these, a model that does not hear scores no better than blind guessing.
+A question that can be answered from the words alone says nothing about hearing. So questions that no text-only run
+answers correctly are also counted separately: on them, a model that does not hear is no better than blind guessing.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SHOWN = (
 
 
 class TextRow(Struct, frozen=True):
-    """One measure with audio and with the transcript alone, over the items that have a value for both."""
+    """One measure with audio and with the transcript alone, over the items with a value for both inputs."""
 
     key: str
     prompt: str
@@ -56,7 +56,8 @@ class TextRow(Struct, frozen=True):
 class UnsolvedRow(Struct, frozen=True):
     """Questions that no text-only answer gets right, asked with audio.
 
-    `questions` is the number of questions with a text-only answer, `unsolved` the number without a correct one.
+    `questions` is the number of questions with a text-only answer, `unsolved` the number of those for which every
+    text-only answer is wrong.
     """
 
     key: str
@@ -87,11 +88,11 @@ class TextOnly(Struct, frozen=True):
 
 
 def text_only(reading: Reading, others: Sequence[Reading] = (), *, deaf: Sequence[Reading] = ()) -> TextOnly:
-    """Compare audio with transcripts in `reading`. A run without transcripts is compared with a run of the same model
-    among the `others`.
+    """Compare the answers to audio in `reading` with answers to transcripts. If `reading` has none of the latter, a run
+    of the same model in `others` supplies them.
 
-    Every transcript answer of `reading` and the `others`, of any model, is a text-only try. So is every answer of the
-    `deaf` runs, whose models get only the words.
+    Every answer to a transcript, in `reading` or in `others`, of any model, is a text-only try. So is every answer in
+    the `deaf` runs, whose models get only the words.
     """
     pairs, notes = _pairs(reading, others)
     unsolved = _unsolved(reading, others, deaf)
@@ -109,11 +110,11 @@ def text_only(reading: Reading, others: Sequence[Reading] = (), *, deaf: Sequenc
 def cases_by_key(
     reading: Reading, others: Sequence[Reading] = (), *, deaf: Sequence[Reading] = ()
 ) -> Iterator[KeyedCases]:
-    """Yield every number's key with the cases that were counted, for the same runs as the finding.
+    """Yield the key of every number with the cases that the number counts, for the same runs as `text_only`.
 
-    A row's key leads to the items with a value for both inputs; `gained` selects those that are better with audio,
-    `lost` those that are worse. For questions that the words do not solve, the key leads to those answered with audio,
-    `right` to the correct ones among them, `unsolved` to all of them, and `questions` to all that were tried.
+    A row's key gives the items with a value for both inputs; `gained` selects the items that are better with audio,
+    `lost` the items that are worse. The key of an UnsolvedRow gives the unsolved questions with an answer to the audio;
+    `right` selects the correctly answered ones, `unsolved` all unsolved questions, and `questions` all tried questions.
     """
     for part in _pair_parts(_pairs(reading, others)[0]):
         both = [(p.audio - p.text, p.item.case) for p in part.rows if p.audio is not None and p.text is not None]
@@ -129,7 +130,7 @@ def cases_by_key(
 
 
 def sentences(data: TextOnly) -> list[Sentence]:
-    """Write the answer overall."""
+    """Write sentences on the overall rows."""
     lines = []
     compared = [row for row in headline(data.rows) if row.difference.value is not None]
     for row in compared:
@@ -172,7 +173,7 @@ class _Paired(NamedTuple):
 
 
 class _Tried(NamedTuple):
-    """A question that text-only runs answered, with one answer to the audio."""
+    """A question with text-only tries, and one answer to the same question with audio."""
 
     id: str
     item: Item
@@ -186,7 +187,7 @@ Compared = TypeVar("Compared", _Paired, _Tried)
 
 
 class _Part(NamedTuple, Generic[Compared]):
-    """A selection of items or questions, and the key that names it."""
+    """A selection of items or questions, and its key."""
 
     key: str
     basis: str
@@ -196,7 +197,7 @@ class _Part(NamedTuple, Generic[Compared]):
 
 
 def _core(reading: Reading, given: str) -> Iterator[Answer]:
-    """Return the core's answers with one kind of input."""
+    """Return the answers of the benchmark's core with the input `given`."""
     wanted = {c for c in {a.condition for a in reading.answers} if c.partition("/")[2] == given}
     return (a for a in reading.answers if a.condition in wanted and not a.item.part) if wanted else iter(())
 
@@ -206,7 +207,7 @@ def _model(reading: Reading) -> str:
 
 
 def _pairs(reading: Reading, others: Sequence[Reading]) -> tuple[list[_Paired], list[str]]:
-    """Pair each answer's value from audio with its value from the transcript. Return the pairs, and notes."""
+    """Pair the value of each answer to audio with that of the answer to the transcript. Return the pairs, and notes."""
     same = [reading, *(other for other in others if _model(reading) and _model(other) == _model(reading))]
     source = next((r for r in same if any(True for _ in _core(r, TEXT))), None)
     if source is None:
@@ -234,7 +235,7 @@ def _pairs(reading: Reading, others: Sequence[Reading]) -> tuple[list[_Paired], 
 
 
 def _measures(first: Reading, second: Reading) -> tuple[list[Measure], list[str]]:
-    """Return the measures that both runs have with the same signatures, and notes on the others."""
+    """Return the measures that both runs have with the same signatures, and notes on those with different ones."""
     alike = {
         name: same_signature(signature, second.signatures[name])
         for name, signature in first.signatures.items()
@@ -249,7 +250,7 @@ def _measures(first: Reading, second: Reading) -> tuple[list[Measure], list[str]
 
 
 def _unsolved(reading: Reading, others: Sequence[Reading], deaf: Sequence[Reading]) -> list[_Tried]:
-    """Return every question of `reading` that was asked with audio and that a text-only run answered."""
+    """Return every question that was asked with audio in `reading` and has at least one text-only try."""
     tried: dict[tuple[str, int], list[float]] = {}
     texts = [a for r in (reading, *others) for a in _core(r, TEXT)]
     texts += [a for r in deaf for a in r.answers if not a.item.part]
@@ -288,7 +289,7 @@ _PLACE = {name: place for place, name in enumerate(_NAMES)}
 
 
 def _split(items: Sequence[Item]) -> Iterator[tuple[str, str, str, str, list[int]]]:
-    """Yield basis, by, name and the end of the key for every selection, with the positions of its rows."""
+    """Yield (basis, by, name, end of the key, positions of the items) for every selection."""
     sure = "validated" if any(item.status == "validated" for item in items) else ""
     selections: dict[tuple[str, str, str], list[int]] = {}
     for place, item in enumerate(items):
@@ -363,8 +364,8 @@ def _unsolved_row(left: _Part[_Tried]) -> UnsolvedRow:
 def _adjusted(rows: Sequence[TextRow]) -> list[TextRow]:
     """Return the rows with corrected p-values.
 
-    The overall rows of all prompts and measures are one family. The rows of a breakdown are one family for each prompt
-    and measure.
+    The overall rows of all prompts and measures are one family. In a breakdown, the rows of each prompt and measure are
+    one family.
     """
     families = [(r.basis, r.by, *(() if r.by == "overall" else (r.prompt, r.measure))) for r in rows]
     return significance.adjust(rows, families)

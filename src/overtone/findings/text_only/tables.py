@@ -34,7 +34,7 @@ HINTS = {
 
 
 def make_tables(result: FindingResult[TextOnly], by: str = "overall", settings: Settings = DEFAULT) -> list[PartTable]:
-    """Make the table of the measures and that of the unsolved questions."""
+    """Make the table of the measures and the table of the unsolved questions."""
     return [_pairs(result, by, settings), _unsolved(result, by)]
 
 

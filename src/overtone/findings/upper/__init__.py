@@ -10,7 +10,7 @@ from overtone.stats.minimums import DIFFERENCE
 
 
 def advice(data: Upper) -> list[str]:
-    """Return what to run if no prompt stated the cue, or a wrong one."""
+    """Return the command to run if no prompt stated the true cue, or none stated a wrong cue."""
     run = f"run with --prompt enhance,{RIGHT},{WRONG}"
     if not data.rows:
         return [f"to measure the effect of a stated cue: {run}"]

@@ -1,7 +1,7 @@
 """An upper bound by perfect hearing: replies with the cue stated in words, minus replies to the same clips without it.
 
-The same difference is measured with a wrong cue. A gain that survives a wrong cue rewards the mention of a cue, not its
-perception: only the gain of a right cue over a wrong one can be due to the cue being right.
+The same difference is measured with a wrong cue. A gain that remains with a wrong cue rewards the mention of any cue,
+not its perception. Only the gain of the right cue over a wrong one can be due to the cue being right.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class Test(Struct, frozen=True):
 
 
 class UpperRow(Struct, frozen=True):
-    """One measure over the replies that have it under every condition. Without a wrong cue, `wrong` and the numbers
-    derived from it are None."""
+    """One measure, over the cases with a value under every condition. If no prompt stated a wrong cue, `wrong` and the
+    numbers derived from it are None."""
 
     key: str
     basis: str
@@ -80,7 +80,7 @@ class Upper(Struct, frozen=True):
 
 
 class Together(NamedTuple):
-    """One reply's values under each condition (all or none), and the clip it replies to."""
+    """The values of one case and repeat under each condition, all None if one is missing, and the clip of the case."""
 
     values: tuple[float | None, ...]
     script: str
@@ -90,7 +90,7 @@ class Together(NamedTuple):
 
 
 def upper(readings: Reading | Sequence[Reading], *, input: str = "audio") -> Upper:
-    """Compute the effect from one run, or from several runs of one model with one of the conditions each."""
+    """Compute the effect from one run with all conditions, or from runs of one model with one condition each."""
     compared, notes = _compared(readings, input)
     rows = [
         _row(f"upper/{basis or 'all'}/{by}/{name}/{measure.name}", basis, by, name, measure, part)
@@ -103,7 +103,7 @@ def upper(readings: Reading | Sequence[Reading], *, input: str = "audio") -> Upp
 def _compared(
     readings: Reading | Sequence[Reading], input: str
 ) -> tuple[list[tuple[str, Measure, list[Together]]], list[str]]:
-    """Return (basis, measure, its replies) of everything that can be compared, and notes on the rest."""
+    """Return (basis, measure, values to compare) for every possible comparison, and notes on missing data."""
     answers, measures, notes = measure_names.pooled([readings] if isinstance(readings, Reading) else readings)
     replies = _replies(answers, input)
     asked = {a.condition for a in replies}
@@ -127,10 +127,10 @@ def _compared(
 
 
 def cases_by_key(readings: Reading | Sequence[Reading], *, input: str = "audio") -> Iterator[KeyedCases]:
-    """Yield every row's key with the cases that have its measure under every condition.
+    """Yield the key of every row with the cases that have its measure under every condition.
 
-    `gained` and `lost` select those that are better or worse with the cue stated, `wrong-gained` and `wrong-lost` those
-    with a wrong cue stated.
+    The suffixes `gained` and `lost` select the cases that are better or worse with the true cue stated; `wrong-gained`
+    and `wrong-lost` select the cases that are better or worse with a wrong cue stated.
     """
     for basis, measure, together in _compared(readings, input)[0]:
         for by, name, part in _parts(together):
@@ -208,7 +208,7 @@ def _conditions(asked: set[str], input: str) -> tuple[str, ...]:
 def _keyed(
     answers: Iterable[Answer], measure: Measure, conditions: tuple[str, ...]
 ) -> dict[tuple[str, int], tuple[Answer, ...]]:
-    """Return (case, repeat) → its answers, one per condition, if it was answered in all conditions."""
+    """Return (case, repeat) → answers, one for each condition. Cases that lack a condition are left out."""
     by_condition: dict[str, dict[tuple[str, int], Answer]] = {c: {} for c in conditions}
     for answer in answers:
         if answer.condition in by_condition and measure.belongs(answer.item):
@@ -226,7 +226,7 @@ def _together(answers: Iterable[Answer], measure: Measure, conditions: tuple[str
 
 
 def _parts(together: Sequence[Together]) -> Iterator[tuple[str, str, list[Together]]]:
-    """Yield (by, name, replies) for all replies, by dimension and by cue."""
+    """Yield (by, name, part) for all cases together, for each dimension and for each cue."""
     ways: tuple[tuple[str, Sequence[str], Callable[[Together], str]], ...] = (
         ("overall", ("overall",), lambda _: "overall"),
         ("dimension", cues.DIMENSIONS, lambda one: one.dimension),
@@ -266,7 +266,8 @@ def _row(key: str, basis: str, by: str, name: str, measure: Measure, part: Seque
 def _adjusted(rows: Sequence[UpperRow]) -> list[UpperRow]:
     """Return the rows with corrected p-values.
 
-    Overall, both tests of all measures are one family. In a breakdown, each of the two tests of each measure is one.
+    Overall, both tests of all measures are one family. In a breakdown, there are two families for each measure, one for
+    each test.
     """
     families: list[Hashable] = []
     for row in rows:
@@ -282,7 +283,7 @@ def _adjusted(rows: Sequence[UpperRow]) -> list[UpperRow]:
 
 
 def _share(part: Sequence[Together]) -> Estimate:
-    """Return Σ(wrong − base) ÷ Σ(right − base)."""
+    """Return the share of the gain that remains with a wrong cue: Σ(wrong − base) ÷ Σ(right − base)."""
     rows = [(one.values[0], one.values[1], one.values[2], one.script) for one in part]
     known = [(b, r, w, script) for b, r, w, script in rows if b is not None and r is not None and w is not None]
     ratio = cluster.ratio([w - b for b, _, w, _ in known], [r - b for b, r, _, _ in known], [s for *_, s in known])

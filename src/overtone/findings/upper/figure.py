@@ -34,7 +34,7 @@ RATED = (measure_names.C1, measure_names.C4, "cspeechrel_implicit", measure_name
 MANY = 3  # with more runs, only C4 and VES are shown
 LOOKS = {"base": ("quiet", "circle", True), "right": ("s0", "circle", False), "wrong": ("s1", "diamond", True)}
 ROW = 9.5
-NARROWEST, GAP = 62.0, 10.0  # points: the narrowest column of cues, and the gap between two
+NARROWEST, GAP = 62.0, 10.0  # the least width of a column of cues, and the gap between two columns, in points
 
 
 def draw(source: FigureSource, width: float) -> Drawing:
@@ -89,7 +89,7 @@ def _overall(result: FindingResult[Upper]) -> list[UpperRow]:
 
 
 def _lead(shown: Sequence[tuple[FindingResult[Upper], UpperRow]]) -> str:
-    """Return the measure that cues are sorted by: C4 if a judge rated it."""
+    """Return the measure whose gain is shown by cue: C4 if a judge rated it, otherwise the first measure shown."""
     names = {row.measure for _, row in shown}
     return next((n for n in MEASURES if n in names), "")
 
@@ -155,13 +155,13 @@ def _by_cue(result: FindingResult[Upper], measure: str) -> dict[str, UpperRow]:
     rows = [r for r in result.data.rows if r.by == "cue" and r.measure == measure and r.gain.value is not None]
     return {
         r.name: r for r in sorted(rows, key=lambda r: r.basis != "unvalidated")
-    }  # validated ones come last, and stay
+    }  # rows over validated cues come last and replace the others
 
 
 def _cues(
     drawing: Drawing, y: float, results: Sequence[FindingResult[Upper]], measure: str, source: FigureSource
 ) -> float:
-    """Draw a column for each run, with the cues sorted by their gain over all runs. Columns without room go below."""
+    """Draw a column for each run, with the cues sorted by their gain over all runs. Columns wrap to further lines."""
     columns = [(f, rows) for f in results if (rows := _by_cue(f, measure))]
     gains: dict[str, list[float]] = {}
     for _, rows in columns:
@@ -207,7 +207,7 @@ def _cues(
 
 
 def _reach(estimates: Sequence[Estimate]) -> list[Estimate | float | None]:
-    """Return the numbers that the axis must cover: every value, and the ends of intervals unless they are far away."""
+    """Return the numbers that the axis must cover: every value, and every end of an interval that is not far away."""
     values = [e.value for e in estimates if e.value is not None]
     span = (max(values) - min(values)) or 1.0
     low, high = min(values) - span / 2, max(values) + span / 2

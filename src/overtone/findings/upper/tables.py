@@ -1,4 +1,4 @@
-"""The table of the upper bound: replies without the cue, with the cue stated, with a wrong one, and the differences."""
+"""The table of the upper bound: replies without a cue, with the true cue, with a wrong cue, and the differences."""
 
 from __future__ import annotations
 
