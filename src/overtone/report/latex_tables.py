@@ -17,6 +17,7 @@ from overtone.display.table_data import PartTable
 from overtone.paths import shown
 
 PAGE, COLUMN = 448.0, 217.0  # points: the text and one column of a two-column article on A4
+FLOATS = 10  # floats of one table before a \clearpage: LaTeX holds back at most 18, then fails
 TALLEST = 470.0  # points of the rows in one float, which leaves room for a caption
 NAMES = 0.34  # the share of the width that names may take before they are broken
 LETTERS = 6  # of a word in a narrow column, before a line may end within it
@@ -253,7 +254,7 @@ def _floats(layout: _Layout, caption: str, label: str) -> Iterator[str]:
             rf"{layout.size.command}\setlength{{\tabcolsep}}{{{layout.size.gap:g}pt}}",
             "\n\\par\\medskip\n".join(tabulars), *below, rf"\end{{{kind}}}",
         ]  # fmt: skip
-        yield "\n".join(lines) + "\n"
+        yield "\n".join(lines) + "\n" + (r"\clearpage" + "\n" if number % FLOATS == FLOATS - 1 else "")
 
 
 def _chunks(layout: _Layout, panel: Sequence[int], rows: Sequence[_Row]) -> Iterator[tuple[list[_Row], float]]:
