@@ -395,8 +395,7 @@ class Store(Rows):
     def remove_judge(self, label: str) -> tuple[set[str], int, int]:
         """Remove the scores of the judge or reader with this label.
 
-        Return their signatures, the number of scores, and the number of replies that had them.
-        """
+        Return their signatures, the number of scores, and the number of replies that had them."""
         theirs = (
             "(instr(metric, '@') > 0 AND substr(metric, instr(metric, '@') + 1) = ?1) "
             "OR signature IN (SELECT id FROM signatures WHERE instr(text, '|reader:' || ?1 || '|') > 0)"
