@@ -93,7 +93,7 @@ DIRECT = {  # files of our own that nobody loses: in temporary folders, or repla
 def test_no_command_writes_a_users_file_in_place() -> None:
     """A file that is opened for writing is empty until the new text is on the disk; `write_whole` replaces it."""
     direct = re.compile(r'\.write_(text|bytes)\(|\.open\("w')
-    rooms = ("analysis", "arena", "cli", "judges", "labels", "report", "runs")
+    rooms = ("arena", "cli", "findings", "judge_trust", "judges", "report", "results", "runs")
     files = [path for room in rooms for path in (COMMANDS / room).rglob("*.py")]
     found = {str(path.relative_to(COMMANDS)) for path in files if direct.search(path.read_text())}
     assert found == DIRECT

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from overtone.errors import EXIT_OK
+from overtone.paths import write_whole
 
 # To finish within minutes, the demo builds one script per cue, without the gates, and asks all questions about the
 # target clip only. It adds what the findings compare: the voice of the alternative clip and a reply to it, the words
@@ -102,7 +103,7 @@ class _Demo:
 
     def run(self, builds: tuple[Build, ...], phases: tuple[Phase, ...]) -> int:
         self.out.mkdir(parents=True, exist_ok=True)
-        self.log.write_text("", "utf-8")
+        write_whole(self.log, b"")
         first, *others = builds
         if code := self._build(first):
             return code
