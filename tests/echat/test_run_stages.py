@@ -195,7 +195,7 @@ def test_a_run_in_slices_ends_where_a_run_in_one_piece_does(made, tmp_path) -> N
     """Stopped by the clock again and again, and stage by stage from one folder to the next."""
     run(settings(made, tmp_path / "whole"), quiet)
     slices = 0
-    while not run(settings(made, tmp_path / "slices", minutes=5e-3, resume=True), quiet):
+    while not run(settings(made, tmp_path / "slices", minutes=1e-3, resume=True), quiet):
         slices += 1
     assert slices >= 2
     before = None
