@@ -53,6 +53,17 @@ TASK_OF_CATEGORY: dict[str, str] = {
     "other": "background",
 }
 
+VOICE_TASKS: dict[str, str] = {  # category of a question about the voice → its name
+    "coarse": "Coarse-grained",
+    "gender": "Gender",
+    "age": "Age group",
+    "style": "Voice style",
+    "emotion": "Emotion",
+    "pace": "Speaking pace",
+    "nonverbal": "Non-verbal sound",
+    "background": "Background sound",
+}
+
 REASONING: dict[str, str] = {  # the ten reasoning categories → EchoMind's name
     "people": "Multiple People Detection",
     "laughter": "Laughter Sentiment Detection",

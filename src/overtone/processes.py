@@ -21,6 +21,11 @@ KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # on Windows, SIGTERM ends a 
 _SHOWN_CHARS = 2000
 
 
+def usable_cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def signal_group(pid: int, number: signal.Signals = KILL) -> None:
     """Send a signal to a process started with `start_new_session=True` and to its children; do nothing if all ended.
 

@@ -22,6 +22,7 @@ from concurrent.futures import Future
 from typing import IO, Any
 
 from overtone.metrics import Answered, Metric
+from overtone.processes import usable_cores
 from overtone.schema import Score
 
 Rows = list[list[Score]]
@@ -33,8 +34,7 @@ _kept: list[ScoreWorkers] = []  # the processes that `keep_workers` holds betwee
 
 def default_processes() -> int:
     """Return the number of scoring processes: one per core that this process may use, at most MOST."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(MOST, cores))
+    return min(MOST, usable_cores())
 
 
 class ScoreWorkers:

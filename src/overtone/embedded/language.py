@@ -12,7 +12,6 @@ answered 0.06 chats/s (240 prompt tokens, 32 new ones), while two engines of one
 from __future__ import annotations
 
 import functools
-import os
 import secrets
 import tempfile
 import threading
@@ -24,6 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from overtone.embedded import INSTALL, require, version
 from overtone.errors import OvertoneError, UsageError
 from overtone.paths import sha256, user_data, write_whole
+from overtone.processes import usable_cores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -132,7 +132,7 @@ class LanguageModel:
 
 def default_slots() -> int:
     """Return the number of chats at once: one per core, at most four (each engine holds about 250 MB)."""
-    return max(1, min(4, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1))
+    return min(4, usable_cores())
 
 
 def path() -> Path:

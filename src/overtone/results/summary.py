@@ -57,14 +57,7 @@ LABELS = {  # order of the sub-tasks
     "conflict-words": "Conflict, the words",
     "conflict-voice": "Conflict, the voice",
     "conflict-agreement": "Conflict, agreement",
-    "coarse": "Coarse-grained",
-    "gender": "Gender",
-    "age": "Age group",
-    "style": "Voice style",
-    "emotion": "Emotion",
-    "pace": "Speaking pace",
-    "nonverbal": "Non-verbal sound",
-    "background": "Background sound",
+    **cues.VOICE_TASKS,
     **cues.REASONING,
 }
 

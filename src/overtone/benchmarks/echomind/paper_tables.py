@@ -14,16 +14,6 @@ WORDS = {"bleu": "BLEU", "rouge_l": "ROUGE-L", "meteor": "METEOR", "bertscore": 
 JUDGED = {"c1": "C1", "c2": "C2", "c3": "C3", "c4": "C4"}
 SOUND = {"nisqa": "NISQA", "dnmos": "DNMOS", "emoalign": "EmoAlign"}
 VES = {"ves": "VES"}
-SUBTASKS = {
-    "coarse": "Coarse-grained",
-    "gender": "Gender",
-    "age": "Age group",
-    "style": "Voice style",
-    "emotion": "Emotion",
-    "pace": "Speaking pace",
-    "nonverbal": "Non-verbal sound",
-    "background": "Background sound",
-}
 SHORT_SUBTASKS = {
     "Coarse-grained": "Coarse",
     "Age group": "Age",
@@ -48,7 +38,7 @@ SCALES = "Accuracies, WER, SemSim, word overlap and EmoAlign in percent; C1 to C
 ACCURACY = "Right ÷ answered, in percent."
 PAPER_TABLES = (
     ModelTable("main", "Main results", {**HEARING, **ANSWERS, **WORDS, **JUDGED, **SOUND, **VES}, SCALES),
-    ModelTable("voice", "Voice understanding by sub-task", SUBTASKS, ACCURACY, level=1, short=SHORT_SUBTASKS),
+    ModelTable("voice", "Voice understanding by sub-task", cues.VOICE_TASKS, ACCURACY, level=1, short=SHORT_SUBTASKS),
     ModelTable("reasoning", "Reasoning by category", cues.REASONING, ACCURACY, level=2, short=SHORT_REASONING),
     ModelTable(
         "text", "Conversation: text of the replies", {**WORDS, **JUDGED},
