@@ -78,7 +78,7 @@ class Study:
 
     def jobs(self, genres: Sequence[str]) -> list[list[Job]]:
         """Return groups of jobs, the most decisive first: per seed the held-out genres and the documents' fold with all
-        outcomes, then DREAM's tuning, then the official split. A study that is cut short has whole seeds."""
+        outcomes, then the official split, then DREAM's tuning. A study that is cut short has whole seeds."""
         splits, seeds = self.settings["splits"], self.settings["seeds"]
 
         def group(split: str, part: str, seed: int, tuned: bool = False) -> list[Job]:
@@ -89,8 +89,8 @@ class Study:
         for seed in seeds:
             order.append(group("document", str(seed), seed))
             order += [group("genre", genre, seed) for genre in genres]
-        order += [group("document", str(seed), seed, True) for seed in seeds]
         order += [group("official", "", seed) for seed in seeds]
+        order += [group("document", str(seed), seed, True) for seed in seeds]
         return order
 
     def outcomes(self, job: Job) -> tuple[str, ...]:
@@ -176,6 +176,16 @@ def _relabelled(arm: str, ratings: Sequence[Array], rng: np.random.Generator) ->
         return np.repeat(pooled.mean(0)[None], 2, 0)
     mixed, first = rng.permutation(pooled), len(ratings[0])
     return np.stack((mixed[:first].mean(0), mixed[first:].mean(0)))
+
+
+def tested_questions(about: Sequence[dict[str, Any]], seed: int, half: int) -> Array:
+    """Return which questions the positive control of this half is tested on: those of half of the scripts.
+
+    The control learns the others. Both halves of a seed together test every question once.
+    """
+    scripts = sorted({str(one["cluster"]) for one in about})
+    first = set(np.random.default_rng(seed).permutation(scripts)[: len(scripts) // 2].tolist())
+    return np.array([(str(one["cluster"]) in first) == (half == 0) for one in about])
 
 
 # ── prepared data ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -7,6 +7,7 @@
 #   keep     there: put what has travelled into WORK
 #   bench    there: measure the fastest way to train, with random weights
 #   run      there: run jobs for MINUTES and bring all results back to OUT
+#   control  there: run the positive control of Overtone-Open, before `run` in the same call
 #   bundle   there: only bring the results back
 #   unpack   here: pack the results of FROM into this study's results, which travel with the repository
 #
@@ -73,6 +74,17 @@ run() {
     return $code
 }
 
+control() {
+    local i pids=()
+    mps || true
+    for i in 1 2 3 4; do
+        "$python" -m experiments.perspectives.control --data "$work/data" --out "$work/jobs" --part "$i/4" \
+            >> "$work/run.control.$i.log" 2>&1 &
+        pids+=($!)
+    done
+    for i in "${pids[@]}"; do wait "$i"; done
+}
+
 bundle() {
     mkdir -p "$back"
     cat "$work"/run.*.log > "$back/run.log" 2>/dev/null || true
@@ -91,7 +103,7 @@ unpack() {
 mkdir -p "$work" "$back"
 for verb in "$@"; do
     case $verb in
-        pack | keep | bench | run | bundle | unpack) ;;
+        pack | keep | bench | control | run | bundle | unpack) ;;
         *) sed -n '2,/^set/p' "$0" | sed '$d; s/^# \{0,1\}//' >&2; exit 2 ;;
     esac
     say "$verb"
