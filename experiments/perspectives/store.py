@@ -40,6 +40,8 @@ class Result:
 
     @property
     def file(self) -> str:
+        if self.job.arm == "base" and not self.job.tuned:  # it rated all rows, so its arrays have another length
+            return "base.xz"
         return f"{self.job.split}.{self.job.seed}" + (".tuned" if self.job.tuned else "") + ".xz"
 
 

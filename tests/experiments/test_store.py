@@ -72,3 +72,11 @@ def test_the_repository_has_the_results_of_this_design() -> None:
     assert {r.about["study"] for r in found} == {Study.read().sha256}
     assert len({r.about["data"] for r in found}) == 1
     assert all(r.job.key == r.about["key"] for r in found)
+
+
+def test_the_base_model_that_rated_more_rows_does_not_share_a_file(data: Data, tmp_path: Path) -> None:
+    base = _result(data, "base")
+    base.arrays["emobank"] = np.full((30, 2, 3), 3.0, np.float32)
+    paths = store.add([_result(data, "both"), base], tmp_path, data)
+    assert sorted(path.name for path in paths) == ["base.xz", "document.1.xz"]
+    assert len(store.read(tmp_path, STUDY, data)[base.job].arrays["emobank"]) == 30
