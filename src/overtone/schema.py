@@ -18,7 +18,8 @@ Input = Literal["audio", "transcript", "both", "silence", "alone", "context", "r
 INPUTS: tuple[Input, ...] = ("audio", "transcript", "both", "silence", "alone", "context", "recognised")
 PARTS = ("core", "control", "false-cue", "conflict", "dialogue", "fixed")  # of a benchmark; an item of core says ""
 UNKNOWN = "unknown"  # the status of an item whose files do not name its cue
-Prompt = Literal["task", "zero", "basic", "enhance", "warm", "plain"]
+Prompt = Literal["task", "likelihood", "zero", "basic", "enhance", "warm", "plain"]
+LIKELIHOOD: Prompt = "likelihood"  # the model does not write: it says how likely each answer is
 Oracle = Literal["none", "true", "false"]
 
 
@@ -120,6 +121,7 @@ class Condition(Struct, frozen=True, omit_defaults=True):
         prompt, _, given = name.partition("/")
         table: dict[str, tuple[Prompt, Oracle]] = {
             "task": ("task", "none"),
+            "likelihood": ("likelihood", "none"),
             "zero": ("zero", "none"),
             "basic": ("basic", "none"),
             "enhance": ("enhance", "none"),
@@ -163,7 +165,12 @@ class Message(Struct, frozen=True):
 
 
 class Request(Struct, frozen=True):
-    """A request to a model. `options` repeats a question's choices as data, in the order of their letters."""
+    """A request to a model. `options` repeats a question's choices as data, in the order of their letters.
+
+    With `continuations`, the model does not write. Each step lists alternative texts of the reply: the model returns
+    the log-likelihood of each, appends the most likely one per token (and a space between steps), and continues with
+    the next step. Multiple choice has one step, the texts of its options.
+    """
 
     key: Key
     messages: tuple[Message, ...]
@@ -173,6 +180,8 @@ class Request(Struct, frozen=True):
     seed: int | None = None  # overrides the SPEC's, so that each repeat is a new sample
     schema: dict[str, Any] | None = None  # JSON schema of the answer, for endpoints that can enforce it
     greedy: bool = False  # disables sampling, overriding the SPEC; endpoints only
+    continuations: tuple[tuple[str, ...], ...] = ()
+    without: tuple[Message, ...] = ()  # the same request without the clip or its words, for `Likelihood.prior`
 
 
 class Usage(Struct, frozen=True, omit_defaults=True):
@@ -182,6 +191,27 @@ class Usage(Struct, frozen=True, omit_defaults=True):
     output_tokens: int = 0
     input_audio_tokens: int = 0
     output_audio_tokens: int = 0
+
+
+class Likelihood(Struct, frozen=True, omit_defaults=True):
+    """The log-likelihood of one alternative after the prompt, summed over its tokens.
+
+    `prior` is the same sum after `Request.without`, None if the request has none.
+    """
+
+    total: float
+    tokens: int
+    prior: float | None = None
+
+    @property
+    def mean(self) -> float:
+        """The log-likelihood per token."""
+        return self.total / self.tokens
+
+    @property
+    def less(self) -> float | None:
+        """The log-likelihood less its prior: how much the clip or its words say for this alternative."""
+        return None if self.prior is None else self.total - self.prior
 
 
 THOUGHT, EMOTION, TOKENS = "thought: ", "reply emotion: ", "speech tokens: "  # prefixes of notes that are reply content
@@ -202,6 +232,7 @@ class Reply(Struct, frozen=True, omit_defaults=True):
     model: str = ""  # the model's name as reported by the endpoint
     notes: tuple[str, ...] = ()  # remarks for a reader, e.g. "speech refused, asked for text only"
     refused: bool = False  # the endpoint itself marked the answer as a refusal
+    likelihoods: tuple[tuple[Likelihood, ...], ...] = ()  # of `Request.continuations`: per step, of each alternative
 
 
 class Score(Struct, frozen=True, omit_defaults=True):

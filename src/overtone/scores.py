@@ -21,6 +21,7 @@ from overtone.errors import UsageError
 from overtone.schema import Item
 
 CHOICE, CHOICE_STRICT = "accuracy", "accuracy_strict"  # their details contain the option that was read from a reply
+CHOICE_LESS = "accuracy_less"  # by the likelihood of each option less its likelihood without the clip
 UNORDERED = 100  # columns without an explicit order come last, and only if a run has their score
 LEVELS = {"transcribe": 1, "choose": 1, "converse": 3}  # the level of a task, for measures without an explicit level
 

@@ -349,4 +349,5 @@ def _answered(
         if metric.applies(ask.item):
             references = siblings.get(ask.item.group, {}) if _has_siblings(ask.item) else {}
             for r in ask.replies:
-                yield ask, Answered(r.key, ask.item, r.text, r.refused, r.finish, r.audio, sounds, references)
+                said = r.text, r.refused, r.finish, r.audio, sounds, r.likelihoods
+                yield ask, Answered(r.key, ask.item, *said, references)

@@ -8,13 +8,13 @@ from pathlib import Path
 
 def as_version_1(folder: Path) -> None:
     """Turn a run into one of version 1: the tables that version 2 added are gone."""
-    _change(folder, 1, "DROP TABLE declarations; DROP TABLE suite;")
+    _change(folder, 1, "DROP TABLE declarations; DROP TABLE suite; DROP TABLE likelihoods;")
 
 
 def as_version_2(folder: Path) -> None:
     """Turn a run into one of version 2 as it was: without a suite, and with a table that was never used."""
     unused = "CREATE TABLE headline_cells (key TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;"
-    _change(folder, 2, f"DELETE FROM suite; {unused}")
+    _change(folder, 2, f"DELETE FROM suite; DROP TABLE likelihoods; {unused}")
 
 
 def _change(folder: Path, version: int, statements: str) -> None:

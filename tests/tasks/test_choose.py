@@ -8,8 +8,8 @@ import pytest
 
 from overtone.errors import DataError
 from overtone.schema import Clip, Condition, Message, Option, Sound, Turn
-from overtone.tasks import load_prompts
-from overtone.tasks.choose import messages
+from overtone.tasks import conditions, load_prompts
+from overtone.tasks.choose import continuations, messages, without
 
 PROMPTS = load_prompts("openai:m", {})
 
@@ -85,3 +85,27 @@ def test_the_context_can_be_left_out_or_stand_alone_and_a_recogniser_can_stand_i
     assert "“two words”" in told.text and "true" not in told.text
     with pytest.raises(DataError, match="no recogniser's transcript"):
         messages(make_item("choose"), Condition(input="recognised"), 0, (), None, PROMPTS)
+
+
+def test_in_the_condition_likelihood_the_question_follows_the_sound_without_options(
+    make_item: Any, sound: Sound
+) -> None:
+    item = make_item("choose")
+    (user,) = messages(item, Condition.parse("likelihood/audio"), 0, (), sound, PROMPTS)
+    assert user.parts == (sound, "\nQuestion: Who?")
+    assert continuations(item) == (("Ann", "Bob"),)
+    assert without(item, PROMPTS) == (Message("user", ("Question: Who?",)),)
+
+
+def test_recorded_options_and_dialogues_without_given_replies_are_not_asked_by_likelihood(make_item: Any) -> None:
+    asked = ["task", "likelihood"]
+    assert [c.prompt for c in conditions(make_item("choose"), asked, ["audio"])] == asked
+    assert [c.prompt for c in conditions(make_item("choose"), ["likelihood"], ["audio"])] == ["likelihood"]
+    assert conditions(make_item("transcribe"), ["likelihood"], ["audio"]) == ()
+    assert conditions(make_item("converse"), ["likelihood"], ["audio"]) == ()
+    recorded = make_item("choose", options=(Option("A", "Ann", clip=Clip("a.wav")), Option("B", "Bob")))
+    assert [c.prompt for c in conditions(recorded, asked, ["audio"])] == ["task"]
+    open_dialogue = make_item("choose", turns=(Turn(None, "one"), Turn(None, "two")))
+    assert [c.prompt for c in conditions(open_dialogue, asked, ["audio"])] == ["task"]
+    given_dialogue = make_item("choose", turns=(Turn(None, "one", given="yes"), Turn(None, "two")))
+    assert [c.prompt for c in conditions(given_dialogue, asked, ["audio"])] == asked

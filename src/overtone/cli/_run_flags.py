@@ -39,7 +39,8 @@ def add_run_flags(parser: argparse.ArgumentParser, *, optional: bool = False) ->
     flag(
         "--prompt",
         metavar="NAMES",
-        help="prompts: zero, basic, enhance, oracle, oracle-false, warm, plain or all (default: enhance)",
+        help="prompts: zero, basic, enhance, oracle, oracle-false, warm, plain or all (default: enhance); "
+        "likelihood: answer questions by the likelihood of each option instead of a letter",
     )
     flag("--styles", metavar="NAMES", help="styles: target, alternative, neutral, control (default: all)")
     flag(

@@ -15,7 +15,7 @@ from msgspec import Struct
 from overtone.errors import AudioError
 from overtone.languages import language_of
 from overtone.paths import inside
-from overtone.schema import Item, Key, Score
+from overtone.schema import Item, Key, Likelihood, Score
 
 if TYPE_CHECKING:
     from overtone.audio import Samples
@@ -38,6 +38,7 @@ class Answered(Struct, frozen=True):
     finish: str = ""
     audio_sha: str = ""
     sounds: Sounds | None = None
+    likelihoods: tuple[tuple[Likelihood, ...], ...] = ()  # of the possible answers, if the model was asked for them
     siblings: Mapping[str, str] = {}  # style → reference reply of the same script, in one-turn conversations
 
     @property

@@ -3,20 +3,27 @@
 An answered question is right or wrong: a reply that hedges, refuses, names no option or cannot be read is the model's
 failure and scores 0, with its status in the detail. A question without a right answer is unscored. A reply in speech
 only is read from a recogniser's transcript, with letters as they sound; without a transcript it is unscored.
+
+In the condition `likelihood` there is nothing to read: `accuracy` takes the option with the greatest log-likelihood per
+token, and `accuracy_less` the one with the greatest log-likelihood less that without the clip or its words.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from overtone.errors import OvertoneError
 from overtone.metrics import Answered, ReplyMetric
 from overtone.metrics._recogniser import Recogniser, recogniser_of
 from overtone.schema import Score
-from overtone.scores import CHOICE, CHOICE_STRICT, MeasureInfo, ScoreInfo
+from overtone.scores import CHOICE, CHOICE_LESS, CHOICE_STRICT, MeasureInfo, ScoreInfo
 from overtone.tasks.answers.extract import LENIENT, STRICT, Extracted, lenient, strict
 
 VERSION = 1
 SIGNATURE = f"accuracy|v{VERSION}|extract:{LENIENT}"
 SIGNATURE_STRICT = f"accuracy_strict|v{VERSION}|extract:{STRICT}"
+LIKELIHOOD_MEAN = f"{SIGNATURE}|text:likelihood"  # of the same measurement as SIGNATURE: a run may have both conditions
+SIGNATURE_LESS = f"{CHOICE_LESS}|v{VERSION}"
 SCORES = {
     CHOICE: ScoreInfo(
         "Accuracy", reduce="share", tasks=("choose",),
@@ -39,11 +46,24 @@ SCORES = {
             MeasureInfo("reasoning_accuracy_strict", "Reasoning accuracy, strict reading", "choose", 2, gold=True),
         ),
     ),
+    CHOICE_LESS: ScoreInfo(
+        "Accuracy by likelihood less prior", reduce="share", tasks=("choose",), headline=False, table="more",
+        measures=(
+            MeasureInfo(
+                "voice_accuracy_less", "Voice accuracy, likelihood less prior", "choose", 1, gold=True,
+                column="Voice ACC, less prior", help="By each option's likelihood less that without the clip",
+            ),
+            MeasureInfo(
+                "reasoning_accuracy_less", "Reasoning accuracy, likelihood less prior", "choose", 2, gold=True,
+                column="Reasoning ACC, less prior", help="By each option's likelihood less that without the clip",
+            ),
+        ),
+    ),
 }  # fmt: skip
 
 
 class Accuracy(ReplyMetric):
-    """Scores every reply to a multiple-choice item twice: `accuracy` and `accuracy_strict`."""
+    """Scores every reply to a multiple-choice item twice: `accuracy` and `accuracy_strict` or `accuracy_less`."""
 
     name = "choice"
     version = VERSION
@@ -53,6 +73,8 @@ class Accuracy(ReplyMetric):
         self.recogniser = recogniser
 
     def one(self, a: Answered) -> list[Score]:
+        if a.likelihoods:
+            return _by_likelihood(a)
         names: tuple[tuple[str, str], ...] = (("accuracy", SIGNATURE), ("accuracy_strict", SIGNATURE_STRICT))
         if not a.item.gold:
             return [Score(metric, signature, None, "no gold answer") for metric, signature in names]
@@ -70,6 +92,27 @@ class Accuracy(ReplyMetric):
             return [Score(metric, signature, None, str(error)) for metric, signature in names]
         readings = _readings(a, words)
         return [_score(a, *name, read, words) for name, read in zip(names, readings, strict=True)]
+
+
+def _by_likelihood(a: Answered) -> list[Score]:
+    """Score the most likely option, by its log-likelihood per token and by its log-likelihood less its prior."""
+    names = ((CHOICE, LIKELIHOOD_MEAN), (CHOICE_LESS, SIGNATURE_LESS))
+    weighed = a.likelihoods[0]
+    if not a.item.gold:
+        return [Score(metric, signature, None, "no gold answer") for metric, signature in names]
+    if len(weighed) != len(a.item.options):
+        reason = f"{len(weighed)} likelihoods of {len(a.item.options)} options"
+        return [Score(metric, signature, None, reason) for metric, signature in names]
+    scores = [_score(a, *names[0], _likeliest(a, [one.mean for one in weighed], "mean"))]
+    less = [one.less for one in weighed if one.less is not None]
+    if len(less) < len(weighed):
+        return [*scores, Score(*names[1], None, "the model gave no likelihood without the clip")]
+    return [*scores, _score(a, *names[1], _likeliest(a, less, "less prior"))]
+
+
+def _likeliest(a: Answered, values: Sequence[float], rule: str) -> Extracted:
+    best = max(range(len(values)), key=values.__getitem__)  # the first of equal ones
+    return Extracted(a.item.options[best].letter, "parsed", f"likelihood, {rule}")
 
 
 def _readings(a: Answered, text: str) -> tuple[Extracted, Extracted]:

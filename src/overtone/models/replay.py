@@ -16,6 +16,7 @@ class Replay:
     """`replay:RUN`. A reply is found by the request's key: item, condition, repeat and turn."""
 
     slots = None
+    likelihoods = True  # where the run has them
 
     def __init__(self, spec: Spec) -> None:
         spec.typed({})
@@ -40,7 +41,8 @@ class Replay:
                 audio = load_sound(self._store.audio_path(reply.audio)).wav
             except OvertoneError as error:
                 raise ModelFailure("not_recorded", f"the sound of {name} is missing: {error}") from None
-        return Reply(reply.text, audio, reply.finish, reply.usage, reply.model, reply.notes, reply.refused)
+        kept = reply.text, audio, reply.finish, reply.usage, reply.model, reply.notes, reply.refused
+        return Reply(*kept, reply.likelihoods)
 
     async def close(self) -> None:
         self._store.close()

@@ -23,7 +23,7 @@ from overtone.schema import Condition
 CHANGED_FOR_MODEL = "changed for this model"  # marks the origin of a prompt that was changed
 ASK_AGAIN = "run one of the models again with the same benchmark data and prompts as the other"
 SCORE_ALIKE = "score both runs in the same way with 'overtone score'"
-_OF_PROMPT = {p: (f"{p}.",) for p in ("zero", "basic", "enhance", "warm", "plain")} | {"task": ()}
+_OF_PROMPT = {p: (f"{p}.",) for p in ("zero", "basic", "enhance", "warm", "plain")} | {"task": (), "likelihood": ()}
 
 
 class Unlike(Struct, frozen=True):

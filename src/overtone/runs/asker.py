@@ -6,6 +6,8 @@ The engine uses it for the model under test, and judges use it too.
 from __future__ import annotations
 
 import asyncio
+import itertools
+import math
 import random
 import time
 from collections import Counter
@@ -241,6 +243,7 @@ class Asker:
             if not isinstance(reply, Reply):
                 raise TypeError(f"ask() returned {type(reply).__name__}, not a Reply")
             reply = _bounded(reply)
+            _check_likelihoods(request, reply)
         except ModelFailure:
             raise
         except Exception as error:
@@ -296,6 +299,18 @@ def _bounded(reply: Reply) -> Reply:
         notes=tuple(_utf8(note[:SHORT]) for note in reply.notes[:SHORT]),
         usage=Usage(*(min(max(0, count), MAX_TOKENS) for count in msgspec.structs.astuple(reply.usage))),
     )
+
+
+def _check_likelihoods(request: Request, reply: Reply) -> None:
+    """Raise ModelFailure unless the reply has a likelihood for each alternative that the request lists."""
+    asked = [len(step) for step in request.continuations]
+    given = [len(step) for step in reply.likelihoods]
+    if asked != given:
+        raise ModelFailure("malformed", f"likelihoods of {given} alternatives per step; asked for {asked}")
+    for one in itertools.chain.from_iterable(reply.likelihoods):
+        values = [one.total] if one.prior is None else [one.total, one.prior]
+        if one.tokens < 1 or not all(math.isfinite(value) and value <= 1e-3 for value in values):
+            raise ModelFailure("malformed", f"not the log-likelihood of a text: {one}")
 
 
 def _utf8(text: str) -> str:

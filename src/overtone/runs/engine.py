@@ -25,7 +25,7 @@ from overtone.runs.clips import Sounds
 from overtone.runs.limiter import Limiters
 from overtone.runs.prices import Price
 from overtone.runs.store import CHECK_EVERY, Ask, Store
-from overtone.schema import Condition, Message, Reply, Request, Sound
+from overtone.schema import LIKELIHOOD, Condition, Message, Reply, Request, Sound
 from overtone.tasks import Prompts
 
 PAGE = 256  # asks read from the store at a time
@@ -225,8 +225,10 @@ class Engine:
         more = {"choices": choices} if choices else {}  # only one task takes recordings as options
         if item.task not in self._tasks:
             self._tasks[item.task] = registry.find("tasks", item.task)
+        task = self._tasks[item.task]
+        likely = condition.prompt == LIKELIHOOD
         try:
-            messages = self._tasks[item.task].messages(item, condition, turn, history, sound, self.prompts, **more)
+            messages = task.messages(item, condition, turn, history, sound, self.prompts, **more)
         except DataError as error:
             raise ModelFailure("bad_clip", str(error)) from None
         request = Request(
@@ -236,6 +238,8 @@ class Engine:
             task=item.task,
             options=tuple(option.text for option in item.options),
             seed=None if self.seed is None else self.seed + ask.repeat,
+            continuations=task.continuations(item) if likely else (),
+            without=task.without(item, self.prompts) if likely else (),
         )
         return request, [m for m in messages if m.role != "system"]
 

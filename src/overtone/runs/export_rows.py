@@ -15,7 +15,7 @@ from overtone.errors import MissingExtra, UsageError, install_line
 from overtone.languages import is_unspaced, language_of
 from overtone.runs.records import Beside
 from overtone.runs.store import ANSWERED, FAILED, Store, StoredReply
-from overtone.schema import Score
+from overtone.schema import Likelihood, Score
 from overtone.scores import CHOICE
 from overtone.spec import suggest
 
@@ -86,13 +86,19 @@ def rows(store: Store, condition: str | None = None) -> Iterator[dict[str, Any]]
                 "answer": str((choice or {}).get("answer") or ""),
                 "answer_status": str((choice or {}).get("status") or ""),
                 "read_by": "" if choice is None else str(choice.get("read_by") or "rules"),
+                "likelihoods": [[_likelihood(one) for one in step] for step in reply.likelihoods] if reply else [],
                 "scores": {s.metric: s.value for s in turn_scores},
                 "signatures": sorted({s.signature for s in turn_scores}),
             }
 
 
+def _likelihood(one: Likelihood) -> dict[str, float | int | None]:
+    return {"total": one.total, "tokens": one.tokens, "prior": one.prior}
+
+
 def flat_rows(store: Store) -> Iterator[dict[str, Any]]:
-    """Yield the same rows without nesting: each metric is a column `score_<metric>`, as in CSV and Parquet."""
+    """Yield the same rows without nesting, as in CSV and Parquet: each metric is a column `score_<metric>`, and
+    likelihoods are one text of JSON."""
     metrics = store.scored_metrics()
     return (_flat(row, metrics) for row in rows(store))
 
@@ -178,7 +184,8 @@ def _jsonl(stream: Iterable[dict[str, Any]], metrics: list[str], out: Path) -> i
 
 
 def _flat(row: dict[str, Any], metrics: list[str]) -> dict[str, Any]:
-    scores, signatures = row.pop("scores"), row.pop("signatures")
+    scores, signatures, likely = row.pop("scores"), row.pop("signatures"), row.pop("likelihoods")
+    row["likelihoods"] = msgspec.json.encode(likely).decode() if likely else ""
     return {**row, **{f"score_{m}": scores.get(m) for m in metrics}, "signatures": "; ".join(signatures)}
 
 

@@ -26,6 +26,11 @@ COPY = "restore it from a copy of the run, or do the run again with another --ou
 # Kinds of invalid rows: (description, SQL that counts them).
 _ORPHANS = (
     ("asks of items that are missing", "SELECT count(*) FROM asks WHERE item NOT IN (SELECT seq FROM items)"),
+    (
+        "likelihoods of replies that are missing",
+        "SELECT count(*) FROM likelihoods l "
+        "WHERE NOT EXISTS (SELECT 1 FROM replies r WHERE r.ask = l.ask AND r.turn = l.turn)",
+    ),
     ("replies to asks that are missing", "SELECT count(*) FROM replies WHERE ask NOT IN (SELECT id FROM asks)"),
     ("failures of asks that are missing", "SELECT count(*) FROM failures WHERE ask NOT IN (SELECT id FROM asks)"),
     (

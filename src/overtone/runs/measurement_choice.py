@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 from msgspec import Struct
 
-_TEXT = re.compile(r"\|text:[^|]*")  # says if a judge read a reply's text or its transcript; not a separate measurement
+_TEXT = re.compile(r"\|text:[^|]*")  # says what was read, e.g. a transcript of the reply; not a separate measurement
 ASKED = "measurements"  # key of the history in the run's meta table, see `record`
 
 History = dict[str, list[tuple[str, bool]]]  # metric → (signature, requested by name?), the most recent last

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import msgspec
-from msgspec import Struct
 
 from overtone.errors import StoreError
 from overtone.paths import inside
@@ -20,7 +19,8 @@ from overtone.runs.folder_safety import MAX_TOKENS, Finite, Words, reading, sele
 from overtone.runs.measurement_choice import Measurement, Selection, read_history, select_measurements
 from overtone.runs.spread_order import Place
 from overtone.runs.spread_order import spread as spread_order
-from overtone.schema import Item, Key, Score, Usage
+from overtone.runs.stored_asks import Ask, Failure, Part, StoredReply
+from overtone.schema import Item, Key, Likelihood, Score, Usage
 from overtone.scores import ScoreInfo, known, undeclared
 from overtone.suite import Suite, find_suite, is_installed
 
@@ -30,6 +30,7 @@ SHA = re.compile(r"[0-9a-f]{64}")
 _item_decoder = msgspec.json.Decoder(Item)
 _notes_decoder = msgspec.json.Decoder(tuple[str, ...])
 _usage_decoder = msgspec.json.Decoder(Usage)
+_likelihoods_decoder = msgspec.json.Decoder(tuple[tuple[Likelihood, ...], ...])
 _info_decoder = msgspec.json.Decoder(ScoreInfo)
 _suite_decoder: msgspec.json.Decoder[Suite | None] = msgspec.json.Decoder(Suite | None)
 _detail_decoder = msgspec.json.Decoder(dict[str, float | int | str | None])
@@ -47,55 +48,6 @@ def decode_item(body: bytes) -> Item:
     if not item.turns:
         raise ValueError(f"item {item.id!r} has no turn")
     return item
-
-
-class StoredReply(Struct, frozen=True):
-    """A stored reply with its key. `audio` is the hex name of its sound, or empty."""
-
-    ask: int
-    key: Key
-    text: str
-    audio: str
-    finish: str
-    refused: bool
-    model: str
-    notes: tuple[str, ...]
-    usage: Usage
-    latency: float
-    attempts: int
-
-
-class Ask(Struct, frozen=True):
-    """An item under one condition, the repeat-th time, with the replies it has so far where they were read."""
-
-    id: int
-    item: Item
-    condition: str
-    repeat: int
-    replies: tuple[StoredReply, ...] = ()  # in the order of turns; the replies that a benchmark gives are not stored
-
-    @property
-    def reply(self) -> StoredReply:
-        """Return the last reply; in an answered ask, the reply to the last turn."""
-        return self.replies[-1]
-
-    def key(self, turn: int = 0) -> Key:
-        return Key(self.item.id, self.condition, self.repeat, turn)
-
-
-class Failure(Struct, frozen=True):
-    ask: int
-    key: Key
-    reason: str
-    detail: str
-    attempts: int
-
-
-class Part(Struct, frozen=True):
-    """A selection of a run's asks: those of a case, or those with the given ids."""
-
-    case: str | None = None
-    asks: Sequence[int] = ()
 
 
 def _of(part: Part | None, column: str) -> tuple[str, Sequence[Any]]:
@@ -271,23 +223,25 @@ class Rows:
     def _replies(self, which: str, given: Sequence[Any] = ()) -> Iterator[StoredReply]:
         sql = (
             "SELECT r.ask, i.id, a.condition, a.repeat, r.turn, r.text, r.audio, r.finish, r.refused, r.model, "
-            "r.latency, r.attempts, r.notes, r.usage FROM replies r "
-            f"JOIN asks a ON a.id = r.ask JOIN items i ON i.seq = a.item {which}"
+            "r.latency, r.attempts, r.notes, r.usage, l.body FROM replies r "
+            "JOIN asks a ON a.id = r.ask JOIN items i ON i.seq = a.item "
+            f"LEFT JOIN likelihoods l ON l.ask = r.ask AND l.turn = r.turn {which}"
         )
         with reading(self.folder):
             for row in select(
                 self.db,
-                tuple[int, str, str, int, int, Words, str, str, int, str, Finite, int, bytes, bytes],
+                tuple[int, str, str, int, int, Words, str, str, int, str, Finite, int, bytes, bytes, bytes | None],
                 sql,
                 given,
             ):
-                text, audio, finish, refused, model, latency, attempts, notes, usage = row[5:]
+                text, audio, finish, refused, model, latency, attempts, notes, usage, likely = row[5:]
                 spent = _usage_decoder.decode(usage)
                 if max(msgspec.structs.astuple(spent)) > MAX_TOKENS:
                     raise ValueError("more tokens than there can be")
                 said = _notes_decoder.decode(notes)
                 sent = Key(*row[1:5]), text, audio, finish, bool(refused), model
-                yield StoredReply(row[0], *sent, said, spent, latency, attempts)
+                weighed = () if likely is None else _likelihoods_decoder.decode(likely)
+                yield StoredReply(row[0], *sent, said, spent, latency, attempts, weighed)
 
     def sent(self, ask: int, turn: int) -> list[dict[str, Any]]:
         """Return the messages that were sent for a reply, with each sound as its SHA-256."""

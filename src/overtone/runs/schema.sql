@@ -67,3 +67,10 @@ CREATE TABLE headline_cells (key TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT R
 -- version 3
 
 DROP TABLE headline_cells;
+
+-- version 4
+
+-- How likely the model finds each possible answer, where it was asked for that. body is JSON: steps of alternatives.
+CREATE TABLE likelihoods (
+    ask INTEGER NOT NULL REFERENCES asks (id), turn INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (ask, turn)
+) WITHOUT ROWID;

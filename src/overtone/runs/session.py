@@ -34,7 +34,7 @@ from overtone.runs.prices import price_of
 from overtone.runs.settings import NOT_IDENTITY, Settings, identity, to_toml
 from overtone.runs.spread_order import place, spread
 from overtone.runs.store import Ask, Store
-from overtone.schema import Item
+from overtone.schema import LIKELIHOOD, Item
 from overtone.spec import Spec
 from overtone.suite import find_suite
 from overtone.tasks import Prompts, conditions, load_prompts
@@ -165,6 +165,7 @@ async def execute(settings: Settings, hooks: Hooks | None = None) -> Outcome:
     with foreign(f"{settings.model} cannot be loaded"):
         model: Model = registry.find("models", settings.model.kind).load(settings.model)
     check_key(settings.model)
+    _check_likelihoods(settings, model)
     benchmark = load_benchmark(settings)
     with foreign(f"the benchmark {settings.benchmark} cannot be read"):
         empty = next(_asked(settings, benchmark), None) is None
@@ -232,6 +233,14 @@ async def execute(settings: Settings, hooks: Hooks | None = None) -> Outcome:
                 log.warning("%s cannot be closed: %s", settings.model, raised(error))
             log.removeHandler(handler)
             handler.close()
+
+
+def _check_likelihoods(settings: Settings, model: Model) -> None:
+    if LIKELIHOOD in settings.prompt and not getattr(model, "likelihoods", False):
+        raise UsageError(
+            f"--prompt {LIKELIHOOD}: {settings.model} does not give the likelihood of a text; leave out this prompt, or "
+            "use --model cascade, or --model 'cascade?lm=DIR' for the folder of a language model"
+        )
 
 
 def _seed(settings: Settings) -> int | None:

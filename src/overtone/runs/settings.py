@@ -21,11 +21,12 @@ from msgspec import Struct
 from overtone.errors import UsageError
 from overtone.paths import check_name, narrow, shown, user_path
 from overtone.safety import is_loopback
-from overtone.schema import INPUTS, PARTS, STYLES
+from overtone.schema import INPUTS, LIKELIHOOD, PARTS, STYLES
 from overtone.spec import Spec, parse_spec, suggest
 
 PROMPTS = ("zero", "basic", "enhance", "oracle", "oracle-false")  # the prompts that `all` includes
 SPOKEN = ("warm", "plain")  # prompts that ask for a tone of the reply; used only if named
+QUESTIONS = ("task", LIKELIHOOD)  # how questions are asked; `task` is implied unless `likelihood` is named alone
 NOT_IDENTITY = ("facts", "timeout", "base_url", "api_key_env", "slots", "threads", "python", "device", "batch", "gpus")
 
 
@@ -292,7 +293,7 @@ def _whole(key: str, value: str) -> int:
 def _check(s: Settings) -> None:
     for key, values, known in (
         ("levels", [str(v) for v in s.levels], ("1", "2", "3")),
-        ("prompt", s.prompt, (*PROMPTS, *SPOKEN)),
+        ("prompt", s.prompt, (*PROMPTS, *SPOKEN, *QUESTIONS)),
         ("styles", s.styles, STYLES),
         ("parts", s.parts, PARTS),
         ("input", s.input, INPUTS),

@@ -244,20 +244,11 @@ class Store(Rows):
                     if stored != body:
                         raise StoreError(_item_changed(self.folder, decode_item(stored), item))
                 else:
+                    row = item.id, item.level, item.task, item.category, item.case, item.group, item.style, item.cue
                     cursor = self.db.execute(
                         "INSERT INTO items (id, level, task, category, case_id, group_id, style, cue, body) "
                         "VALUES (?,?,?,?,?,?,?,?,?)",
-                        (
-                            item.id,
-                            item.level,
-                            item.task,
-                            item.category,
-                            item.case,
-                            item.group,
-                            item.style,
-                            item.cue,
-                            body,
-                        ),
+                        (*row, body),
                     )
                     assert cursor.lastrowid is not None
                     seq = cursor.lastrowid
@@ -294,6 +285,9 @@ class Store(Rows):
                     time.time(),
                 ),
             )
+            if reply.likelihoods:
+                row = ask.id, turn, _encode(reply.likelihoods)
+                self.db.execute("INSERT INTO likelihoods VALUES (?,?,?)", row)
             if turn == len(ask.item.turns) - 1:
                 self.db.execute("UPDATE asks SET state = 1 WHERE id = ?", (ask.id,))
                 self.db.execute("DELETE FROM failures WHERE ask = ?", (ask.id,))

@@ -2,6 +2,8 @@
 
 A task is a module of this package with `messages(item, condition, turn, history, sound, prompts)`. The last message
 that it returns is the user's turn; this message and the model's reply are added to the `history` of the next turn.
+A task that can be answered by likelihood also has `continuations(item)` and `without(item, prompts)`, which return those
+fields of a Request; see LIKELY.
 """
 
 from __future__ import annotations
@@ -20,13 +22,15 @@ from msgspec import Struct
 
 from overtone.cues import BY_SLUG
 from overtone.errors import DataError, UsageError
-from overtone.schema import UNKNOWN, Condition, Input, Item, Message, Sound
+from overtone.schema import LIKELIHOOD, UNKNOWN, Condition, Input, Item, Message, Sound
 
 FROM_DEFAULT = "Overtone's own words"
 FROM_COPY = "read from the user's copy"
 
+LIKELY = ("choose", "rate")  # the tasks that can be answered by likelihood
 VARIANTS: dict[str, str] = {
     "task": "the task's own prompt, for transcription and multiple choice",
+    "likelihood": "no answer is written: the model says how likely each one is, for multiple choice and ratings",
     "zero": "conversation without a system prompt",
     "basic": "conversation with the topic and the instruction to give one reply",
     "enhance": "basic, plus the cue's dimension (person, voice or surroundings) to pay attention to, never the cue",
@@ -183,7 +187,8 @@ def conditions(item: Item, prompts: Sequence[str], inputs: Sequence[str]) -> tup
     """Return the conditions for an item, given the chosen prompt variants and inputs.
 
     A conversation gets one condition per prompt variant and input, any other task one per input, with the task's own
-    prompt. Some combinations are left out: an oracle for an item whose cue is unknown, a transcription with the words
+    prompt. With the variant `likelihood`, multiple choice and ratings get that condition too; with `likelihood` alone,
+    they get no other, and items of other tasks get none. Some combinations are left out: an oracle for an item whose cue is unknown, a transcription with the words
     shown, and the inputs `alone` and `context` for an item without a context.
     """
     for given in inputs:
@@ -193,11 +198,13 @@ def conditions(item: Item, prompts: Sequence[str], inputs: Sequence[str]) -> tup
         if variant not in VARIANTS:
             raise UsageError(f"no prompt variant is called {variant!r}; known: {', '.join(VARIANTS)}")
     if item.task == "converse":
-        chosen: Sequence[str] = [v for v in prompts if v != "task"]
+        chosen: Sequence[str] = [v for v in prompts if v not in ("task", LIKELIHOOD)]
         if item.status == UNKNOWN:  # an oracle cannot name a cue that the files do not name
             chosen = [v for v in chosen if not v.startswith("oracle")]
     else:
-        chosen = ("task",)
+        chosen = ["task"] if set(prompts) != {LIKELIHOOD} else []
+        if LIKELIHOOD in prompts and _is_likely(item):
+            chosen = [*chosen, LIKELIHOOD]
     if item.task == "transcribe":
         inputs = [given for given in inputs if given in ("audio", "silence")]
     if not item.context:
@@ -205,6 +212,12 @@ def conditions(item: Item, prompts: Sequence[str], inputs: Sequence[str]) -> tup
     if len(item.turns) > 1:
         inputs = [given for given in inputs if given != "context"]
     return tuple(Condition.parse(f"{variant}/{given}") for given in inputs for variant in chosen)
+
+
+def _is_likely(item: Item) -> bool:
+    """Return whether an item can be answered by likelihood: in text, with the replies to all earlier turns given."""
+    written = all(option.text and option.clip is None for option in item.options)
+    return item.task in LIKELY and written and all(turn.given for turn in item.turns[:-1])
 
 
 def assemble(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from overtone.errors import DataError
-from overtone.schema import Condition, Item, Message, Option, Sound
+from overtone.schema import LIKELIHOOD, Condition, Item, Message, Option, Sound
 from overtone.tasks import Prompts, assemble, spoken
 
 
@@ -21,10 +21,14 @@ def messages(
     """Return the system prompt with the required form of the answer, then the question, its options and the sound.
 
     In a dialogue only the last turn has the question. Options that are recordings (`choices`, by letter) come last,
-    each after its letter.
+    each after its letter. In the condition `likelihood`, the question comes after the sound, without options and without
+    a system prompt.
     """
     last = turn == len(item.turns) - 1
     utterance = spoken(item, condition, turn, sound, prompts.fill("choose.words"))
+    if condition.prompt == LIKELIHOOD:
+        question = f"\n{_asked(item, prompts)}" if last else ""  # a blank line before the question
+        return assemble(item, condition, turn, history, "", (*utterance, question))
     parts: tuple[str | Sound, ...] = utterance
     if last:
         recorded = choices or {}
@@ -34,6 +38,20 @@ def messages(
         parts = (question, *lead, *utterance, *_announced(recorded, prompts))
     system = prompts.fill("choose.system", letters="/".join(letters(item, prompts)))
     return assemble(item, condition, turn, history, system, parts)
+
+
+def continuations(item: Item) -> tuple[tuple[str, ...], ...]:
+    """Return the alternatives whose likelihood answers the question: the texts of its options, in one step."""
+    return (tuple(option.text for option in item.options),)
+
+
+def without(item: Item, prompts: Prompts) -> tuple[Message, ...]:
+    """Return the question alone, without the clip, its words and what came before."""
+    return (Message("user", (_asked(item, prompts),)),)
+
+
+def _asked(item: Item, prompts: Prompts) -> str:
+    return prompts.fill("choose.likelihood", question=item.question)
 
 
 def _shown(option: Option, recorded: Mapping[str, Sound], prompts: Prompts) -> str:
