@@ -13,8 +13,8 @@ class Model(Protocol):
 
     A model may have an `endpoint`, a text: models of one command with the same endpoint share one concurrency limit.
     Its file may have a `check_key(spec)`, which raises UsageError if a key is missing or must not be sent.
-    It may have `likelihoods = True`: it then answers a request with `continuations` by `Reply.likelihoods`. Other models
-    never get such a request.
+    It may have `likelihoods = True`: it then answers a request with `continuations` by `Reply.likelihoods`. Other
+    models never get such a request.
     It may have an `audio_rate`: the rate in Hz to which it resamples every sound itself, known once it is open.
     """
 

@@ -238,8 +238,8 @@ async def execute(settings: Settings, hooks: Hooks | None = None) -> Outcome:
 def _check_likelihoods(settings: Settings, model: Model) -> None:
     if LIKELIHOOD in settings.prompt and not getattr(model, "likelihoods", False):
         raise UsageError(
-            f"--prompt {LIKELIHOOD}: {settings.model} does not give the likelihood of a text; leave out this prompt, or "
-            "use --model cascade, or --model 'cascade?lm=DIR' for the folder of a language model"
+            f"--prompt {LIKELIHOOD}: {settings.model} does not give the likelihood of a text; leave out this prompt, "
+            "or use --model cascade, or --model 'cascade?lm=DIR' for the folder of a language model"
         )
 
 

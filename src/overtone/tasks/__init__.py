@@ -2,8 +2,8 @@
 
 A task is a module of this package with `messages(item, condition, turn, history, sound, prompts)`. The last message
 that it returns is the user's turn; this message and the model's reply are added to the `history` of the next turn.
-A task that can be answered by likelihood also has `continuations(item)` and `without(item, prompts)`, which return those
-fields of a Request; see LIKELY.
+A task that can be answered by likelihood (LIKELY) also has `continuations(item)` and `without(item, prompts)`, which
+return those fields of a Request.
 """
 
 from __future__ import annotations
