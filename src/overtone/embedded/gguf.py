@@ -7,7 +7,7 @@ tokenizer, is copied. A library could read GGUF, but only llama.cpp's own tools 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +21,7 @@ _BYTES = {_F32: (4, 1), _Q4_1: (20, 32), _Q8_0: (34, 32)}  # bytes of a block an
 _SCALAR = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}  # bytes of a header value by its type
 _STRING, _ARRAY = 8, 9
 _ALIGNMENT = 32  # of tensors; the value when the header gives none
+_ENTRIES = 24  # where the header's entries begin
 _FILE_TYPE, _MOSTLY_Q8_0 = b"general.file_type", 7
 
 
@@ -58,6 +59,34 @@ def in_8_bits(source: Path) -> Iterator[bytes]:
         yield _padded(stored)
 
 
+def read_strings(source: Path, names: Sequence[str]) -> list[list[str]]:
+    """Return the lists of strings with these names in a file's header, empty where it has none. Raises DataError."""
+    data = source.read_bytes()
+    found: dict[str, list[str]] = {}
+    try:
+        at = _ENTRIES
+        for _ in range(_entries(data)):
+            name, at = _string(data, at)
+            (kind,) = struct.unpack_from("<I", data, at)
+            end = _after(data, at + 4, kind)
+            if kind == _ARRAY and name.decode() in names:
+                found[name.decode()] = _strings(data, at + 4)
+            at = end
+    except (KeyError, struct.error, UnicodeDecodeError) as error:
+        raise DataError(f"{source}: not a GGUF file that can be read ({error!r})") from error
+    return [found.get(name, []) for name in names]
+
+
+def _strings(data: bytes, at: int) -> list[str]:
+    of, count = struct.unpack_from("<IQ", data, at)
+    at += 12
+    values = []
+    for _ in range(count if of == _STRING else 0):
+        value, at = _string(data, at)
+        values.append(value.decode())
+    return values
+
+
 def _aligned(size: int) -> int:
     return -(-size // _ALIGNMENT) * _ALIGNMENT
 
@@ -68,10 +97,9 @@ def _padded(data: bytes) -> bytes:
 
 def _read(data: bytes) -> tuple[bytes, list[_Tensor]]:
     """Return the header up to the tensors' descriptions, with the new file type, and the tensors."""
-    magic, version, tensors, entries = struct.unpack_from("<4sIQQ", data)
-    if magic != b"GGUF" or version != 3:
-        raise KeyError("no GGUF of version 3")
-    at, file_type = 24, 0
+    entries = _entries(data)
+    (tensors,) = struct.unpack_from("<Q", data, 8)
+    at, file_type = _ENTRIES, 0
     for _ in range(entries):
         name, at = _string(data, at)
         (kind,) = struct.unpack_from("<I", data, at)
@@ -90,6 +118,14 @@ def _read(data: bytes) -> tuple[bytes, list[_Tensor]]:
         at += 4 + 8 * dimensions + 12
     start = _aligned(at)
     return bytes(header), [_Tensor(name, shape, kind, start + offset) for name, shape, kind, offset in described]
+
+
+def _entries(data: bytes) -> int:
+    """Return the number of entries in the header."""
+    magic, version, _, entries = struct.unpack_from("<4sIQQ", data)
+    if magic != b"GGUF" or version != 3:
+        raise KeyError("no GGUF of version 3")
+    return int(entries)
 
 
 def _string(data: bytes, at: int) -> tuple[bytes, int]:

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from overtone.embedded import INSTALL, require, version
+from overtone.embedded import INSTALL, byte_pairs, require, version
 from overtone.errors import OvertoneError, UsageError
 from overtone.paths import sha256, user_data, write_whole
 from overtone.processes import usable_cores
@@ -37,6 +37,7 @@ FAST_SHA256 = "7886df1b79b30679f40a826d84f7428190d401167191396e38b4a857949a201d"
 FOLDER_VARIABLE = "OVERTONE_EMBEDDED"
 # The chat template of the model's file. A prompt begins with a system turn; this is the one for chats without.
 _DEFAULT_SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
+_FORCE = 1000.0  # added to a logit, so that its token is sampled
 _OPEN, _CLOSE = "<|im_start|>", "<|im_end|>\n"
 
 
@@ -69,6 +70,31 @@ class _Engine:
         self.system = system
         body = {**options, "prompt": system + rest, "cache_prompt": True}
         return _read(self._server.handle_completions(body))
+
+    def weigh(self, system: str, rest: str, options: Sequence[Sequence[int]]) -> list[float]:
+        """Return the log-likelihood of each list of tokens after the prompt `system + rest`.
+
+        llama.cpp reports the probability of the token that it samples, before any bias. So every token is forced by a
+        bias, one at a time. The first token of every list is predicted by the same step, the prompt's last token alone.
+        """
+        held, self.system = self.system, ""
+        if held != system:
+            self._evaluate(system, reuse=False)
+        self._evaluate(system, reuse=True)
+        self.system = system
+        self._evaluate(system + rest, reuse=True)
+        return [sum(self._forced(system + rest, ids[:at], ids[at]) for at in range(len(ids))) for ids in options]
+
+    def _forced(self, prompt: str, before: Sequence[int], token: int) -> float:
+        """Return the log-probability of a token after the prompt and the tokens before it."""
+        bias = {"logit_bias": [[token, _FORCE]], "n_predict": 1, "logprobs": 1, "temperature": 0.0}
+        body = {"prompt": [prompt, *before], "cache_prompt": True, **bias}
+        answer = self._server.handle_completions(body)
+        _read(answer)
+        found = answer["choices"][0]["logprobs"]["content"][0]
+        if found["id"] != token:
+            raise OvertoneError(f"the language model sampled token {found['id']} instead of {token}")
+        return float(found["logprob"])
 
     def _evaluate(self, prompt: str, *, reuse: bool) -> None:
         _read(self._server.handle_completions({"prompt": prompt, "n_predict": 0, "cache_prompt": reuse}))
@@ -104,6 +130,28 @@ class LanguageModel:
         with self._engine(system) as engine:
             return engine.answer(system, rest, options)
 
+    def weigh(
+        self, messages: Sequence[tuple[str, str]], steps: Sequence[Sequence[str]], chosen: Sequence[str] = ()
+    ) -> list[list[tuple[float, int]]]:
+        """Return the log-likelihood and the number of tokens of each alternative, step by step.
+
+        Each step follows the alternatives in `chosen`, or without them, the most likely alternatives per token of the
+        steps before, with a space after each. Raises UsageError for an empty alternative.
+        """
+        system, rest = _prompt(messages)
+        tokenizer = byte_pairs.load(path())
+        weighed: list[list[tuple[float, int]]] = []
+        with self._engine(system) as engine:
+            for number, step in enumerate(steps):
+                options = [tokenizer.encode(_plain(option)) for option in step]
+                if not all(options):
+                    raise UsageError("an empty text has no likelihood; give every option a text")
+                totals = engine.weigh(system, rest, options)
+                weighed.append(list(zip(totals, map(len, options), strict=True)))
+                said = chosen[number] if chosen else step[likeliest(weighed[-1])]
+                rest += f"{_plain(said)} "
+        return weighed
+
     @contextmanager
     def _engine(self, system: str) -> Iterator[_Engine]:
         """Lend a free engine, if possible one that has evaluated this system turn."""
@@ -128,6 +176,11 @@ class LanguageModel:
             with self._changed:
                 self._free.append(engine)
                 self._changed.notify()
+
+
+def likeliest(weighed: Sequence[tuple[float, int]]) -> int:
+    """Return the index of the alternative with the greatest log-likelihood per token, the first of equal ones."""
+    return max(range(len(weighed)), key=lambda n: weighed[n][0] / weighed[n][1])
 
 
 def default_slots() -> int:

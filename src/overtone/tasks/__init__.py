@@ -188,8 +188,9 @@ def conditions(item: Item, prompts: Sequence[str], inputs: Sequence[str]) -> tup
 
     A conversation gets one condition per prompt variant and input, any other task one per input, with the task's own
     prompt. With the variant `likelihood`, multiple choice and ratings get that condition too; with `likelihood` alone,
-    they get no other, and items of other tasks get none. Some combinations are left out: an oracle for an item whose cue is unknown, a transcription with the words
-    shown, and the inputs `alone` and `context` for an item without a context.
+    they get no other, and items of other tasks get none. Some combinations are left out: an oracle for an item whose
+    cue is unknown, a transcription with the words shown, and the inputs `alone` and `context` for an item without a
+    context.
     """
     for given in inputs:
         if given not in get_args(Input):
