@@ -32,7 +32,9 @@ from numpy.typing import NDArray
 
 from overtone import audio
 from overtone.audio import Measures
+from overtone.cues import BY_SLUG
 from overtone.errors import DataError
+from overtone.paths import read_plain, sha256
 
 Array = NDArray[np.float64]
 
@@ -50,6 +52,7 @@ _BANDS = tuple(f"{low}-{high}Hz" for low, high in pairwise(_EDGES))
 _SUMMARIES = ("mean", "low", "spread", "flutter", "onset")
 FEATURES: tuple[str, ...] = (*_MEASURED, *(f"{band} {name}" for name in _SUMMARIES for band in _BANDS))
 SILENT_DBFS = -65.0
+_MOST_BYTES = 16 << 20
 DATA = Path(__file__).with_name("hearing.json")
 
 
@@ -100,13 +103,54 @@ class Hearing(Struct, frozen=True, forbid_unknown_fields=True):
 @functools.cache
 def load() -> Hearing:
     """Load the classifier that comes with the package."""
+    return read_file(DATA)
+
+
+def read_file(path: Path) -> Hearing:
+    """Read a classifier in the format of `hearing.json`, as scripts/fit_hearing.py writes it.
+
+    Raises DataError if the file is damaged, is something else, or was fitted to other measures or unknown cues.
+    """
+    refit = "fit it again with scripts/fit_hearing.py"
     try:
-        hearing = msgspec.json.decode(DATA.read_bytes(), type=Hearing)
-    except (OSError, msgspec.MsgspecError) as error:
-        raise DataError(f"{DATA}: cannot be read ({error}); run scripts/fit_hearing.py") from error
+        hearing = msgspec.json.decode(read_plain(path, _MOST_BYTES), type=Hearing)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise DataError(f"{path}: not a classifier of voices ({error}); {refit}") from error
     if hearing.features != FEATURES:
-        raise DataError(f"{DATA}: fitted to other measures than these; run scripts/fit_hearing.py")
+        raise DataError(f"{path}: fitted to other measures than these; {refit}")
+    if why := _invalid(hearing):
+        raise DataError(f"{path}: {why}; {refit}")
     return hearing
+
+
+def identity(path: Path) -> str:
+    """Return a classifier file's version and the start of its SHA-256."""
+    return f"{read_file(path).version}@{sha256(path)[:12]}"
+
+
+def _invalid(hearing: Hearing) -> str:
+    """Return why the numbers of a classifier do not fit together, or ""."""
+    width = len(hearing.features)
+    if len(hearing.centre) != width or len(hearing.scale) != width:
+        return f"centre and scale must have {width} numbers, one per measure"
+    if not hearing.heads:
+        return "it has no head"
+    numbers = [*hearing.centre, *hearing.scale]
+    for head in hearing.heads:
+        if unknown := [slug for slug in head.classes if slug not in BY_SLUG]:
+            return f"{unknown[0]!r} is not a cue"
+        if not head.classes or len(set(head.classes)) < len(head.classes):
+            return "a head has no classes, or one of them twice"
+        if len(head.weights) != len(head.classes) or len(head.bias) != len(head.classes):
+            return f"a head of {len(head.classes)} classes has {len(head.weights)} rows of weights"
+        if any(len(row) != width for row in head.weights):
+            return f"a row of weights must have {width} numbers"
+        numbers += [*head.bias, *(value for row in head.weights for value in row)]
+    if not all(map(math.isfinite, numbers)) or min(hearing.scale) <= 0:
+        return "a number is not finite, or a scale is not positive"
+    if not any({"male", "female"} <= set(head.classes) for head in hearing.heads):
+        return "no head tells male from female"
+    return "" if len(hearing.classes) > 2 else "its last head must cover more cues than male and female"
 
 
 def array(values: Sequence[float]) -> Array:

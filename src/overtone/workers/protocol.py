@@ -129,6 +129,8 @@ class Item:
     seed: int | None = None
     task: str = ""
     options: list[str] = field(default_factory=list)
+    continuations: list[list[str]] = field(default_factory=list)  # steps of alternatives, whose likelihood is wanted
+    without: list[tuple[str, list[str | bytes]]] = field(default_factory=list)  # messages for their prior likelihood
 
     @property
     def sounds(self) -> list[bytes]:
@@ -144,6 +146,7 @@ class Answer:
     finish: str = "stop"
     usage: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    likelihoods: list[list[dict[str, Any]]] = field(default_factory=list)  # per step: total, tokens and prior of each
 
 
 class Engine(Protocol):
@@ -326,7 +329,10 @@ def _join() -> _Joined | int:
 
 def _item(one: dict[str, Any], blobs: list[bytes]) -> Item:
     messages = [(m["role"], [blobs[p] if isinstance(p, int) else p for p in m["parts"]]) for m in one["messages"]]
-    return Item(one["id"], messages, one["speech"], one["seed"], one["task"], one["options"])
+    item = Item(one["id"], messages, one["speech"], one["seed"], one["task"], one["options"])
+    item.continuations = one.get("continuations", [])
+    item.without = [(m["role"], m["parts"]) for m in one.get("without", [])]
+    return item
 
 
 def _deliver(channel: Channel, batch: Batch, item: Item, answer: Answer | Refused) -> None:
@@ -335,6 +341,8 @@ def _deliver(channel: Channel, batch: Batch, item: Item, answer: Answer | Refuse
         channel.send({"type": "error", **head, "reason": answer.reason, "detail": str(answer)})
         return
     body = {"text": answer.text, "finish": answer.finish, "usage": answer.usage, "notes": answer.notes}
+    if answer.likelihoods:
+        body["likelihoods"] = answer.likelihoods
     try:
         channel.send({"type": "reply", **head, **body}, [answer.audio] if answer.audio else [])
     except TooLarge as error:
