@@ -17,20 +17,22 @@ else:
     import model_source
 
 
-def open_causal(source: str, dtype: torch.dtype = torch.float32) -> tuple[Any, Any]:
+def open_causal(source: str, dtype: torch.dtype = torch.float32, *, hub: bool = False) -> tuple[Any, Any]:
     """Load a causal language model, in evaluation mode on the CPU, and its tokenizer.
 
-    `source` is the folder of a transformers checkpoint, or `LOADER:DIR` (see `model_source`). Raises BadSource.
+    `source` is the folder of a transformers checkpoint, or `LOADER:DIR` (see `model_source`). With `hub`, it may also be
+    the hub id of a model, owner/name, which is downloaded unless it is cached. Raises BadSource.
     """
-    loader, _ = model_source.split(source)
-    folder = model_source.check(source)
+    loader, place = model_source.split(source)
+    by_id = hub and not place.exists() and source.count("/") == 1 and not source.startswith((".", "/", "~"))
+    folder = source if by_id else model_source.check(source)
     if loader:
         module = importlib.import_module(f"{__package__}.{model_source.LOADERS[loader]}".lstrip("."))
         model, tokenizer = module.open_model(folder, dtype)
         return model.eval(), tokenizer
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    shared = {"trust_remote_code": False, "local_files_only": True}
+    shared = {"trust_remote_code": False, "local_files_only": not by_id}
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, **shared)
         model, report = AutoModelForCausalLM.from_pretrained(

@@ -17,7 +17,8 @@ else:
 
 # For a tokenizer without a chat template: the form in which 'overtone train text' writes turns.
 FALLBACK = (
-    "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}<|im_start|>assistant\n"
+    "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\\n' + m['content'] + '<|im_end|>\\n' }}{% endfor %}"
+    "{{ '<|im_start|>assistant\\n' }}"  # as expressions: a template drops a line break at its end
 )
 END = "<|im_end|>"
 LONGEST = {"choose": 32}  # tokens of an answer by task

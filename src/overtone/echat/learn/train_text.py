@@ -33,9 +33,11 @@ from overtone.echat.learn.training_report import RUN, Row, RunDescription, write
 from overtone.echat.net import config as configs
 from overtone.echat.net.backbone import open_lm
 from overtone.echat.net.model import Out
-from overtone.echat.net.tokenizer import open_tokenizer
+from overtone.echat.net.tokenizer import open_tokenizer, save_smollm2
 from overtone.errors import DataError, StoreError, UsageError
 from overtone.paths import sha256, shown, to_disk, write_whole
+from overtone.workers.causal_model import open_causal
+from overtone.workers.model_source import BadSource
 
 _SAME = ("model", "target", "steps", "lr", "batch", "longest", "seed")  # settings that must be equal on resume
 HEAD_RATE = 1e-3  # learning rate of a regression's new layer
@@ -210,14 +212,12 @@ def open_text(name: str) -> tuple[Any, Any, Callable[[Path], None]]:
     """Load a language model and its tokenizer, and return a function that saves the tokenizer. Raises UsageError."""
     if name == "smollm2":
         mini = configs.read("mini").model
-        return open_lm(mini.lm), open_tokenizer(mini), lambda folder: None
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
+        return open_lm(mini.lm), open_tokenizer(mini), save_smollm2
     try:
-        lm = AutoModelForCausalLM.from_pretrained(name, dtype=torch.float32)
-        tokenizer = AutoTokenizer.from_pretrained(name)
-    except (OSError, ValueError) as error:
-        raise UsageError(f"--model: cannot load {shown(name)!r}: {str(error).splitlines()[0]}") from None
+        lm, tokenizer = open_causal(name, hub=True)
+    except BadSource as error:
+        raise UsageError(f"--model: {shown(str(error))}") from None
+    lm.train()
 
     def save(folder: Path) -> None:
         tokenizer.save_pretrained(folder)

@@ -154,6 +154,18 @@ def _smollm2(path: Path) -> Any:
     return tokenizers.Tokenizer.from_str(cached_bytes(path, "tokenizer.json", make).decode())
 
 
+def save_smollm2(folder: Path) -> None:
+    """Write SmolLM2's tokenizer and chat template into a checkpoint's folder, in the format of transformers."""
+    from transformers import PreTrainedTokenizerFast
+
+    path = gguf_file()
+    template = gguf_reader(path).fields["tokenizer.chat_template"].contents()
+    made = PreTrainedTokenizerFast(
+        tokenizer_object=_smollm2(path), eos_token=IM_END, pad_token=IM_END, chat_template=template
+    )
+    made.save_pretrained(folder)
+
+
 @cache
 def gguf_reader(path: Path) -> Any:
     """Open a GGUF file, once per process."""
