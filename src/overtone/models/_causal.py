@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from overtone.errors import UsageError
+from overtone.models import worker
 from overtone.models.worker import WorkerModel
 from overtone.spec import Spec
 from overtone.workers import model_source
 
 KEYS: dict[str, type] = {
     "python": str, "device": str, "dtype": str, "batch": int, "gpus": str, "start_timeout": float,
-    "heartbeat_timeout": float, "restarts": int,
+    "heartbeat_timeout": float, "restarts": int, "think": str,
 }  # fmt: skip
 LONGEST = {"choose": 32, "converse": 256}  # tokens; a test checks that they equal those of `workers.causal_text`
 _PASSED = (*KEYS, "temperature", "top_p", "max_tokens", "seed", "timeout")
@@ -22,6 +23,7 @@ _PASSED = (*KEYS, "temperature", "top_p", "max_tokens", "seed", "timeout")
 class CausalModel(WorkerModel):
     """A causal language model in a worker. Its identity contains a SHA-256 of its weights, tokenizer and template."""
 
+    keys = worker.KEYS | {"think": str}
     likelihoods = True
 
     def __init__(self, given: Spec) -> None:
@@ -53,7 +55,7 @@ class CausalModel(WorkerModel):
         out: dict[str, Any] = {"model_type": self.config["model_type"], "sha256": self._sha256}
         if named := self.config.get("architectures"):
             out["architectures"] = named
-        return out | {key: self._facts[key] for key in ("chat", "dtype", "parameters") if key in self._facts}
+        return out | {key: self._facts[key] for key in ("chat", "dtype", "parameters", "think") if key in self._facts}
 
     @property
     def facts(self) -> dict[str, Any]:

@@ -93,7 +93,9 @@ class Cascade:
         path = user_path(self.hear)
         if not path.is_file():
             near = suggest(self.hear, HEAR)
-            raise UsageError(f"{self.spec}: hear must be words, acoustic or a file; there is no file {self.hear!r}{near}")
+            raise UsageError(
+                f"{self.spec}: hear must be words, acoustic or a file; there is no file {self.hear!r}{near}"
+            )
         try:
             return hearing.read_file(path)
         except DataError as error:

@@ -21,6 +21,7 @@ FALLBACK = (
     "{{ '<|im_start|>assistant\\n' }}"  # as expressions: a template drops a line break at its end
 )
 END = "<|im_end|>"
+THOUGHT = "thought: "  # a test checks that it equals that of `schema`
 LONGEST = {"choose": 32}  # tokens of an answer by task
 OTHER_TASKS = 256
 
@@ -36,11 +37,17 @@ class CausalText(_hf.HfEngine):
         except (MemoryError, torch.OutOfMemoryError) as error:
             raise model_source.BadSource(f"{path} does not fit into memory ({error}); try dtype=bfloat16") from None
         self.template = getattr(self.tokenizer, "chat_template", None)
+        self.switches: dict[str, str] = getattr(self.tokenizer, "thinking_switches", {})
+        self.think = str(self.options.get("think") or ("off" if self.switches else ""))
+        if self.think and self.think not in self.switches:
+            known = ", ".join(self.switches) or "none: this model has no switch for thoughts"
+            raise model_source.BadSource(f"think={self.think} is unknown; one of {known}")
         self.room = getattr(self.model.config.get_text_config(), "max_position_embeddings", None) or sys.maxsize
 
     def load(self, options: dict[str, Any]) -> dict[str, Any]:
         facts = super().load(options)
         chat = "its own template" if self.template else "ChatML, because the tokenizer has no template"
+        facts |= {"think": self.think} if self.think else {}
         return {**facts, "likelihoods": True, "chat": chat}
 
     def generate(self, items: list[protocol.Item]) -> list[protocol.Answer]:
@@ -74,6 +81,19 @@ class CausalText(_hf.HfEngine):
                 answer.text, answer.finish = answer.text.partition(END)[0].strip(), "stop"
         return answers
 
+    def finish(self, row: torch.Tensor, ends: set[int], prompt_usage: dict[str, Any]) -> protocol.Answer:
+        """Return the answer in one row. A thought before it becomes a note; one that does not end leaves no text."""
+        marks = getattr(self.tokenizer, "thought_ids", ())
+        ids = [int(n) for n in row]
+        if not marks or not set(marks) & set(ids):
+            return super().finish(row, ends, prompt_usage)
+        close = ids.index(marks[1]) if marks[1] in ids else len(ids)
+        thought = self.tokenizer.decode(ids[:close], skip_special_tokens=True).strip()
+        answer = super().finish(row[close + 1 :], ends, prompt_usage)
+        answer.usage["output_tokens"] += min(close + 1, len(ids))
+        answer.notes = [f"{THOUGHT}{thought}"] if thought else []
+        return answer
+
     def prompt(self, messages: list[tuple[str, list[str | bytes]]], longest: int) -> list[int]:
         """Return the ids of a chat up to the start of the reply. Raises Refused if the reply would not fit."""
         chat = []
@@ -82,6 +102,8 @@ class CausalText(_hf.HfEngine):
             if len(texts) < len(parts):
                 raise protocol.Refused("rejected", "this model hears no sound; use it as cascade?lm=DIR")
             chat.append({"role": role, "content": "\n".join(texts)})
+        if self.think and chat and chat[-1]["role"] == "user":
+            chat[-1]["content"] += self.switches[self.think]
         ids = self.encode(self.written(chat))
         if len(ids) + longest > self.room:
             raise protocol.Refused("too_large", f"{len(ids)} tokens and {longest} of a reply; it holds {self.room}")

@@ -8,11 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 # LOADER → the module in this folder with `open_model(folder, dtype) -> (model, tokenizer)` and `check(folder)`.
-LOADERS: dict[str, str] = {}
+LOADERS = {"openpangu": "openpangu"}
+# LOADER → what its users must know before the first use. They say that they do by the variable below.
+NOTICES = {
+    "openpangu": "openPangu is under the OPENPANGU MODEL LICENSE AGREEMENT 1.0, which forbids use within the European "
+    "Union, asks for the notice 'Powered by openPangu' and for a copy of the agreement with what you pass on. "
+    "Read the LICENSE file of the checkpoint",
+}
+ACCEPTED = "OVERTONE_ACCEPTED_LICENCES"
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "spiece.model", "vocab.txt")
 _IDENTITY = ("config.json", "generation_config.json", "*.safetensors", "token*", "vocab*", "merges.txt", "spiece.model",
@@ -31,8 +39,13 @@ def split(source: str) -> tuple[str, Path]:
 
 
 def check(source: str) -> Path:
-    """Return the folder of a source. Raises BadSource if it is missing or is not a complete checkpoint."""
-    _, folder = split(source)
+    """Return the folder of a source. Raises BadSource if it is missing or is not a complete checkpoint.
+
+    A model with a notice about its licence is refused until the user has accepted it.
+    """
+    loader, folder = split(source)
+    if loader in NOTICES and loader not in os.environ.get(ACCEPTED, "").replace(" ", "").split(","):
+        raise BadSource(f"{NOTICES[loader]}. If you accept it, set {ACCEPTED}={loader}")
     if not folder.is_dir():
         state = "is a file, not a folder" if folder.is_file() else "does not exist"
         raise BadSource(f"{folder} {state}; name the folder of a language model: config.json, safetensors, tokenizer")
