@@ -59,6 +59,13 @@ class Turn(Struct, frozen=True, omit_defaults=True):
     given: str = ""  # a fixed reply from the benchmark, used in the history instead of asking the model
 
 
+class Guess(Struct, frozen=True):
+    """The answer of a baseline that a benchmark computes from its files, without understanding anything."""
+
+    baseline: str
+    letter: str
+
+
 class Item(Struct, frozen=True, omit_defaults=True):
     """One task for a model. `case` links it to the other levels; `group` links the variants of one utterance."""
 
@@ -87,6 +94,7 @@ class Item(Struct, frozen=True, omit_defaults=True):
     part: str = ""  # part of the benchmark outside its headline: false-cue, conflict, dialogue, control, fixed
     status: str = ""  # of the clip's cue: validated, unvalidated, UNKNOWN (the benchmark does not name it) or ""
     language: str = ""  # BCP-47 tag of the words and the reply: en, zh, …, mul (several); "": see `overtone.languages`
+    guesses: tuple[Guess, ...] = ()  # the baselines' answers to a question, if the benchmark has baselines
 
     @classmethod
     def of(cls, benchmark: str, name: str, task: str, *turns: Turn, **fields: Any) -> Item:

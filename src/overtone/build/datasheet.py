@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct, structs
 
 from overtone.build.acceptance import GateReport
-from overtone.build.licence import Verdict
+from overtone.build.licence import RESEARCH, Verdict
 from overtone.build.manifest import Made, write
 from overtone.build.questions import Question
 from overtone.build.script import Collection, sets
@@ -187,6 +187,8 @@ def _licence(verdict: Verdict) -> str:
     if verdict.conflicts:
         reasons = "".join(f"\n- {reason}" for reason in verdict.conflicts)
         return f"This set may not be given away as a whole, because of what it was made from:{reasons}"
+    if verdict.licence == RESEARCH:
+        return f"This set is for {RESEARCH}, as its texts are. They may not be given away under another licence."
     return (
         f"This set is licensed {verdict.licence}: use it, share it and build on it, naming the Overtone authors"
         + (", not for commerce" if "NC" in verdict.licence else "")

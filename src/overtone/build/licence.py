@@ -9,6 +9,7 @@ from msgspec import Struct
 
 FREE = ("CC0-1.0", "CC-PDDC", "MIT", "BSD-2-Clause", "BSD-3-Clause", "Apache-2.0", "WTFPL", "Unlicense", "WordNet-3.0")
 UNKNOWN = "unknown"
+RESEARCH = "non-commercial research only"  # allows use, but no licence of its own for what is made from it
 
 
 class Ingredient(Struct, frozen=True, order=True):
@@ -42,6 +43,8 @@ def derive(ingredients: Iterable[Ingredient]) -> Verdict:
         conflicts.append(f"{_name(old[0])} cannot join {_name(copyleft[0])}")
     if conflicts:
         return Verdict("none", tuple(conflicts))
+    if any(p.licence == RESEARCH for p in kinds):
+        return Verdict(RESEARCH)
     if copyleft:
         return Verdict("GPL-3.0-or-later")
     share_alike = any("sa" in t for t in kinds.values())
@@ -52,6 +55,8 @@ def _traits(licence: str) -> frozenset[str]:
     """Return the conditions of a licence, or an empty set if it is unknown. `by` only requires attribution."""
     if licence in FREE:
         return frozenset({"free"})
+    if licence == RESEARCH:
+        return frozenset({"nc"})
     if re.fullmatch(r"GPL-[23]\.0(-only|-or-later|\+)?", licence):
         return frozenset({"gpl"})
     creative = re.fullmatch(r"CC-BY((?:-(?:NC|SA|ND))*)-[1-4]\.\d", licence)

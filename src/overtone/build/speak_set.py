@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 import numpy as np
@@ -41,6 +41,16 @@ TAKES = 4  # speakers who try a group before it is left out
 _SAVE_EVERY = 2.0  # seconds between two writings of the manifest while sounds are made
 
 Planned = Callable[[Mapping[str, int]], list[Group]]  # take of each group → every sound of the set
+
+
+class Maker(Protocol):
+    """Renders the sounds of one group; `Renderer` does so for single voices."""
+
+    def __init__(self, group: Group, options: Options) -> None: ...
+
+    def make(self, job: Job) -> Rendered:
+        """Render one sound of the group."""
+        ...
 
 
 class Source(Struct, frozen=True):
@@ -127,15 +137,16 @@ def speak_set(
     alone_in: frozenset[str] = frozenset(),
     whole: Callable[[GateReport], GateReport] = lambda checked: checked,
     progress: Progress = no_progress,
+    renderer: type[Maker] = Renderer,
 ) -> Built:
     """Build a set that does not consist of scripts.
 
     `planned` returns the sounds of the set. `write_texts` writes `file` for the sounds that passed, and returns the
-    texts of the datasheet. `whole` may leave out groups of which too few sounds passed.
+    texts of the datasheet. `whole` may leave out groups of which too few sounds passed. `renderer` makes the sounds.
     """
     if gates or recognise:
         require("moonshine_voice", "the offline recogniser, for the gates")
-    work = Work(out, source, options, file)
+    work = Work(out, source, options, file, renderer=renderer)
     groups, checked = speak(work, planned, GateReport(ran=gates), gates, jobs, progress, alone_in)
     checked = whole(checked)
     if recognise and not gates:
@@ -155,7 +166,9 @@ def speak_set(
 class Work:
     """The sounds of a set during a build: existing, missing and newly made ones."""
 
-    def __init__(self, out: Path, source: Source, options: Options, *files: str) -> None:
+    def __init__(
+        self, out: Path, source: Source, options: Options, *files: str, renderer: type[Maker] = Renderer
+    ) -> None:
         """Check the options and open the folder. A file named in `files` identifies a set built elsewhere."""
         ready(options)
         before = open_folder(out, source.name, *files)
@@ -164,6 +177,7 @@ class Work:
         self.out = out
         self.source = source
         self.options = options
+        self.renderer = renderer
         self.done: dict[str, Made] = {m.path.removeprefix(LEFT_OUT): m for m in before.clips} if before else {}
         self.status = before.status if before else {}
         self.takes = before.takes if before else {}
@@ -186,7 +200,7 @@ class Work:
             missing = {j.path for j in group.jobs if not same(self.out, self.done.get(j.path), j.made_from)}
             kept += len(group.jobs) - len(missing)
             if missing:
-                todo.append((group, frozenset(missing), self.out, self.options))
+                todo.append((group, frozenset(missing), self.out, self.options, self.renderer))
             for path in missing:
                 self.done.pop(path, None)
         self._save()  # before the first sound, so that a build killed at once can be resumed
@@ -274,13 +288,13 @@ class Work:
         write_json(self.out / FILE, manifest)
 
 
-_Task = tuple[Group, frozenset[str], Path, Options]  # the set holds the paths of the sounds to make
+_Task = tuple[Group, frozenset[str], Path, Options, type[Maker]]  # the set holds the paths of the sounds to make
 
 
 def _render(task: _Task) -> list[Made]:
     """Render the missing sounds of one group. Runs in a worker process."""
-    group, missing, out, options = task
-    renderer = Renderer(group, options)
+    group, missing, out, options, maker = task
+    renderer = maker(group, options)
     return [_written(job, renderer.make(job), out) for job in group.jobs if job.path in missing]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+DIALOGUE = "spoken-dialogue"  # style of a clip that holds a whole dialogue in several voices
+
 
 class Finding(Struct, frozen=True):
     """One failed check on a script or a clip: the gate, the reason, the measured value and the bound."""

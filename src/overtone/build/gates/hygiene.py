@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from overtone.build.gates import Finding
+from overtone.build.gates import DIALOGUE, Finding
 from overtone.build.gates.facts import ClipRecord, Facts
 
 GATE = "hygiene"
 RATE, CHANNELS, BITS = 24_000, 1, 16
 SHORTEST, LONGEST = 0.8, 30.0  # seconds
+LONGEST_DIALOGUE = 600.0  # of a whole dialogue in one clip
 QUIETEST_DBFS = -45.0
 PEAK = 0.999
 DC = 0.003  # of full scale; 50 dB under it
@@ -23,15 +24,15 @@ PLAIN = "plain"  # style of clips for the gates only, which are not part of the 
 
 def check(clips: Sequence[ClipRecord], facts: Mapping[str, Facts]) -> list[Finding]:
     """Return findings on faulty files, and on files that are stored under two names."""
-    findings = [finding for clip in clips if clip.path in facts for finding in _file(clip.path, facts[clip.path])]
+    findings = [finding for clip in clips if clip.path in facts for finding in _file(clip, facts[clip.path])]
     return findings + _copies([c for c in clips if c.style != PLAIN and c.path in facts], facts)
 
 
-def _file(path: str, f: Facts) -> list[Finding]:
+def _file(clip: ClipRecord, f: Facts) -> list[Finding]:
     findings: list[Finding] = []
 
     def say(reason: str, value: float, bound: float) -> None:
-        findings.append(Finding(GATE, path, reason, round(value, 4), bound))
+        findings.append(Finding(GATE, clip.path, reason, round(value, 4), bound))
 
     if (f.rate, f.channels, f.bits) != (RATE, CHANNELS, BITS):
         say(
@@ -41,9 +42,10 @@ def _file(path: str, f: Facts) -> list[Finding]:
             RATE,
         )
     seconds = f.measures.seconds
-    if not SHORTEST <= seconds <= LONGEST:
-        bound = SHORTEST if seconds < SHORTEST else LONGEST
-        say(f"lasts {seconds:.2f} s, not {SHORTEST} to {LONGEST:g} s; shorten or lengthen the words", seconds, bound)
+    longest = LONGEST_DIALOGUE if clip.style == DIALOGUE else LONGEST
+    if not SHORTEST <= seconds <= longest:
+        bound = SHORTEST if seconds < SHORTEST else longest
+        say(f"lasts {seconds:.2f} s, not {SHORTEST} to {longest:g} s; shorten or lengthen the words", seconds, bound)
     if f.clipped or f.peak > PEAK:
         say(f"clipped: {f.clipped} samples at full scale, peak {f.peak:.3f}; make it at a lower level", f.peak, PEAK)
     if f.measures.rms_dbfs < QUIETEST_DBFS:

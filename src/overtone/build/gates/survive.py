@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from overtone.build.gates import Finding
+from overtone.build.gates import DIALOGUE, Finding
 from overtone.build.gates.facts import ClipRecord, Facts
 from overtone.cues import BY_SLUG
 
@@ -36,6 +36,7 @@ BOUNDS: dict[str, Bound] = {
     "timbre": Bound(0.75, 0.45, "the voice itself is damaged, shaken or strained: harder for people too"),
     "events": Bound(0.75, 0.45, "coughs, laughs and sobs are heard as words, so insertions are expected"),
     "scene": Bound(0.75, 0.45, "a steady or a single sound 10 dB under the voice"),
+    "dialogue": Bound(0.35, 0.20, "plain voices in turn: questions about a dialogue need most of its words"),
     "babble": Bound(0.85, 0.55, "other voices, or a roar in the band of speech, 10 dB under the voice"),
 }
 _KIND = {
@@ -64,8 +65,10 @@ class Rate(Struct, frozen=True):
         return self.errors / self.words if self.words else 0.0
 
 
-def bound(cue: str) -> Bound:
-    """Return the bound of a cue; "" is a plain voice."""
+def bound(cue: str, style: str = "") -> Bound:
+    """Return the bound of a cue; "" is a plain voice. A whole dialogue has a bound of its own."""
+    if style == DIALOGUE:
+        return BOUNDS["dialogue"]
     if cue in KIND:
         return BOUNDS[KIND[cue]]
     known = BY_SLUG.get(cue)
@@ -78,7 +81,7 @@ def check(clips: Sequence[ClipRecord], facts: Mapping[str, Facts]) -> list[Findi
     for clip in clips:
         if clip.path not in facts:
             continue
-        f, most = facts[clip.path], bound(clip.cue)
+        f, most = facts[clip.path], bound(clip.cue, clip.style)
         if f.wer > most.clip:
             reason = (
                 f"the recogniser hears {f.transcript!r} for {clip.words!r}: WER {f.wer:.2f}, at most {most.clip:.2f} "
@@ -104,7 +107,7 @@ def rates(clips: Sequence[ClipRecord], facts: Mapping[str, Facts]) -> list[Rate]
             groups.setdefault((clip.style, clip.cue), []).append(facts[clip.path])
     out = []
     for (style, cue), members in sorted(groups.items()):
-        most = bound(cue)
+        most = bound(cue, style)
         kept = [f.heard for f in members if f.wer <= most.clip]
         errors, words = sum(h.errors for h in kept), sum(h.reference_words for h in kept)
         out.append(Rate(style, cue, len(kept), len(members) - len(kept), errors, words, most.corpus))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from overtone.cli.build import aeq, echat, echat_eval, echat_real, review, scripts
+from overtone.cli.build import aeq, dream, echat, echat_eval, echat_real, review, scripts
 
 NOTES = "'overtone build SET --help' lists the flags of a set."
 EXAMPLES = ("overtone build open --out data/open", "overtone build scripts.jsonl --out data/mine")
@@ -28,6 +28,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         ("open", scripts, "Overtone-Open: 468 scripts, with conflicts, dialogues and controls"),
         ("aeq", aeq, "utterances that vary in their context or their tone, for AEQ-Bench's questions"),
         ("echat-eval", echat_eval, "queries with all their labels in one recording, for EChat-eval's questions"),
+        ("dream", dream, "DREAM's dialogues spoken, one voice per speaker"),
         ("echat", echat, "spoken exchanges to train a model on"),
         ("echat-real", echat_real, "the same records from corpora of recordings that you have"),
         ("review", review, "sheets for reviewers of scripts, and a summary of the completed sheets"),
