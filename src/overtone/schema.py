@@ -16,6 +16,7 @@ STYLES: tuple[Style, ...] = ("target", "alternative", "neutral", "control")  # c
 # a context also: the sound without the context, the context alone, and the words from a recogniser.
 Input = Literal["audio", "transcript", "both", "silence", "alone", "context", "recognised"]
 INPUTS: tuple[Input, ...] = ("audio", "transcript", "both", "silence", "alone", "context", "recognised")
+WRITTEN: tuple[Input, ...] = ("transcript", "context", "recognised")  # inputs without a sound
 PARTS = ("core", "control", "false-cue", "conflict", "dialogue", "fixed")  # of a benchmark; an item of core says ""
 UNKNOWN = "unknown"  # the status of an item whose files do not name its cue
 Prompt = Literal["task", "likelihood", "zero", "basic", "enhance", "warm", "plain"]
@@ -121,7 +122,7 @@ class Condition(Struct, frozen=True, omit_defaults=True):
     @property
     def sounds(self) -> bool:
         """Whether a clip is sent."""
-        return self.input not in ("transcript", "context", "recognised")
+        return self.input not in WRITTEN
 
     @classmethod
     def parse(cls, name: str) -> Condition:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from overtone.errors import UsageError
-from overtone.schema import INPUTS, Condition, Turn
+from overtone.schema import INPUTS, Clip, Condition, Turn
 from overtone.tasks import FROM_COPY, FROM_DEFAULT, VARIANTS, conditions, load_prompts
 
 CONVERSATION = ("zero", "basic", "enhance", "oracle", "oracle-false", "warm", "plain")
@@ -112,7 +112,8 @@ def test_other_tasks_have_one_prompt_and_no_transcript_is_asked_for_where_it_is_
 def test_without_a_context_nothing_is_asked_without_it_or_with_it_alone(make_item: Any) -> None:
     without = [i for i in INPUTS if i not in ("alone", "context")]
     assert [c.input for c in conditions(make_item("converse"), ["zero"], INPUTS)] == without
-    dialogue = make_item("converse", context="A call.", turns=(Turn(None, "one"), Turn(None, "two")))
+    turns = (Turn(Clip("1.wav"), "one"), Turn(Clip("2.wav"), "two"))
+    dialogue = make_item("converse", context="A call.", turns=turns)
     assert [c.input for c in conditions(dialogue, ["zero"], ["context", "alone"])] == ["alone"]
 
 

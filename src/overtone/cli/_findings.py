@@ -30,7 +30,7 @@ def add_choices(parser: argparse.ArgumentParser, *, by: bool = True) -> None:
         "--prompt", metavar="P", default="",
         help="prompt whose replies represent a run (default: the first that all runs share)",
     )  # fmt: skip
-    flag("--input", metavar="I", default="audio", help="input modality (default: audio)")
+    flag("--input", metavar="I", default="", help="input modality (default: audio if a run has it)")
     add_source(parser)
     flag(
         "--set", metavar="FINDING.NAME=X", action="append", default=[],
@@ -70,9 +70,10 @@ def read(args: argparse.Namespace) -> tuple[list[Reading], Settings, int]:
         if not reading.answers:
             raise UsageError(f"{reading.folder} holds no answers; run the benchmark first: overtone run …")
     shown = len(args.runs)
-    _check_asked(readings[:shown], args.prompt, args.input)
+    given = args.input or _usual_input(readings[:shown])
+    _check_asked(readings[:shown], args.prompt, given)
     check_source(readings[:shown], args.source)
-    return readings, Settings(options, args.prompt, args.input, tuple(dict.fromkeys(deaf_places)), args.source), shown
+    return readings, Settings(options, args.prompt, given, tuple(dict.fromkeys(deaf_places)), args.source), shown
 
 
 def _check_unique(folders: Sequence[Path]) -> None:
@@ -82,6 +83,12 @@ def _check_unique(folders: Sequence[Path]) -> None:
         if (real := folder.resolve()) in seen:
             raise UsageError(f"{folder} is given twice; name every run once")
         seen.add(real)
+
+
+def _usual_input(readings: Sequence[Reading]) -> str:
+    """Return audio or, if no run was asked with it (a benchmark in writing), the first input that a run has."""
+    inputs = {a.condition.partition("/")[2]: None for reading in readings for a in reading.answers}
+    return "audio" if "audio" in inputs else next(iter(inputs), "audio")
 
 
 def _check_asked(readings: Sequence[Reading], prompt: str, given: str) -> None:

@@ -34,10 +34,10 @@ from overtone.runs.prices import price_of
 from overtone.runs.settings import NOT_IDENTITY, Settings, identity, to_toml
 from overtone.runs.spread_order import place, spread
 from overtone.runs.store import Ask, Store
-from overtone.schema import LIKELIHOOD, Item
+from overtone.schema import LIKELIHOOD, WRITTEN, Item
 from overtone.spec import Spec
 from overtone.suite import find_suite
-from overtone.tasks import Prompts, conditions, load_prompts
+from overtone.tasks import Prompts, conditions, has_clip, load_prompts
 from overtone.version import __version__
 
 PLAN_PAGE = 500
@@ -81,8 +81,13 @@ def load_benchmark(settings: Settings) -> Benchmark:
 
 
 def warnings_of(settings: Settings, benchmark: Benchmark) -> list[str]:
-    """Return warnings about the benchmark's files, including that they belong to another benchmark."""
-    return [*layouts.warnings(settings.benchmark, Path(settings.data)), *benchmark.warnings]
+    """Return warnings about the benchmark's files: they belong to another benchmark, or lack the recordings asked for."""
+    lines = [*layouts.warnings(settings.benchmark, Path(settings.data)), *benchmark.warnings]
+    first = next(_items(settings, benchmark), None)
+    sounding = [given for given in settings.input if given not in WRITTEN]
+    if first is not None and sounding and first.task != "transcribe" and not has_clip(first):
+        lines.append(f"items without a recording are asked in writing (input transcript), not with {sounding[0]}")
+    return lines
 
 
 def texts_of(item: Item) -> Iterator[str]:

@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from overtone.cues import BY_SLUG
 from overtone.errors import DataError, UsageError
-from overtone.schema import LIKELIHOOD, UNKNOWN, Condition, Input, Item, Message, Sound
+from overtone.schema import LIKELIHOOD, UNKNOWN, WRITTEN, Condition, Input, Item, Message, Sound
 
 FROM_DEFAULT = "Overtone's own words"
 FROM_COPY = "read from the user's copy"
@@ -190,7 +190,7 @@ def conditions(item: Item, prompts: Sequence[str], inputs: Sequence[str]) -> tup
     prompt. With the variant `likelihood`, multiple choice and ratings get that condition too; with `likelihood` alone,
     they get no other, and items of other tasks get none. Some combinations are left out: an oracle for an item whose
     cue is unknown, a transcription with the words shown, and the inputs `alone` and `context` for an item without a
-    context.
+    context. An item without a recording is asked with its words instead of a sound: with input `transcript`.
     """
     for given in inputs:
         if given not in get_args(Input):
@@ -210,9 +210,16 @@ def conditions(item: Item, prompts: Sequence[str], inputs: Sequence[str]) -> tup
         inputs = [given for given in inputs if given in ("audio", "silence")]
     if not item.context:
         inputs = [given for given in inputs if given not in ("alone", "context")]
+    if not has_clip(item) and item.task != "transcribe":  # words must not pass for a sound: they are a transcript
+        inputs = [given for given in inputs if given in WRITTEN] or ["transcript"]
     if len(item.turns) > 1:
         inputs = [given for given in inputs if given != "context"]
     return tuple(Condition.parse(f"{variant}/{given}") for given in inputs for variant in chosen)
+
+
+def has_clip(item: Item) -> bool:
+    """Return whether an item has a recording to play."""
+    return any(turn.clip is not None for turn in item.turns)
 
 
 def _is_likely(item: Item) -> bool:
