@@ -11,7 +11,7 @@ from overtone.cli._main import command_parser
 from overtone.cli._plugins import leaves
 
 Capture = pytest.CaptureFixture[str]
-SETS = ("open", "aeq", "echat-eval", "echat", "echat-real", "review", "mine.jsonl")
+SETS = ("open", "aeq", "dream", "echat-eval", "echat", "echat-real", "review", "mine.jsonl")
 FLAGS = {leaf.prog.split()[-1]: set(leaf._option_string_actions) for leaf in leaves(command_parser("build"))}
 
 
