@@ -1,4 +1,4 @@
-"""DREAM's files become questions with three options; its baselines reproduce the known numbers; bad files are refused."""
+"""DREAM's files become questions with three options, its baselines give known numbers, and bad files are refused."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from overtone.errors import DataError
 from overtone.metrics import Answered
 from overtone.results.headline import suite_tables
 from overtone.results.load import open_run
-from overtone.runs.settings import Settings
 from overtone.runs.session import planned, warnings_of
+from overtone.runs.settings import Settings
 from overtone.schema import Item, Key
 from overtone.spec import parse_spec
 from tests.servers import tone
@@ -139,7 +139,7 @@ def test_types_of_other_questions_are_refused(tmp_path: Path, lines: str, head: 
 def test_a_missing_split_and_a_missing_annotator_are_named(tmp_path: Path) -> None:
     write(tmp_path / "a")
     (tmp_path / "a" / "annotator2_test.txt").unlink()
-    with pytest.raises(DataError, match="annotator1_test.txt is there, but the other"):
+    with pytest.raises(DataError, match="has annotator1_test"):
         load(tmp_path / "a")
     (tmp_path / "b").mkdir()
     with pytest.raises(DataError, match=r"holds no test\.json; fetch"):
@@ -172,7 +172,7 @@ def test_dialogues_are_asked_in_writing_unless_they_are_spoken(tmp_path: Path) -
 
 
 def test_the_window_sums_the_rarity_of_words_as_computed_by_hand() -> None:
-    said = "a b a c d".split()
+    said = ["a", "b", "a", "c", "d"]
     # Words of question and option: b, c. Windows of two words: "a c" and "b a" have one of them, each once: log 2.
     assert math.isclose(window_score(said, "b?", "c"), math.log(2))
     # a (twice: log 1.5), b, c: three words; the window "b a c" has log 2 + log 1.5 + log 2.

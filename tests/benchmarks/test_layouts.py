@@ -17,6 +17,7 @@ from tests.servers import OpenAIServer
 FILES = {  # one file that is enough for each to be recognised
     "aeq": "aeq.json",
     "air-bench": "Chat/Chat_meta.json",
+    "dream": "annotation/annotator1_test.txt",
     "echat-eval": "echat_eval.json",
     "echomind": "dataset/data_human/script_info_human.json",
     "empathyeval": "phase1-test_meld/phase1-test_meld_release.json",

@@ -81,7 +81,7 @@ def load_benchmark(settings: Settings) -> Benchmark:
 
 
 def warnings_of(settings: Settings, benchmark: Benchmark) -> list[str]:
-    """Return warnings about the benchmark's files: they belong to another benchmark, or lack the recordings asked for."""
+    """Return warnings about the files: they belong to another benchmark, or lack the recordings that are asked for."""
     lines = [*layouts.warnings(settings.benchmark, Path(settings.data)), *benchmark.warnings]
     first = next(_items(settings, benchmark), None)
     sounding = [given for given in settings.input if given not in WRITTEN]

@@ -40,7 +40,7 @@ def open_causal(source: str, dtype: torch.dtype = torch.float32, *, hub: bool = 
         )
     except (MemoryError, torch.OutOfMemoryError):
         raise
-    except Exception as error:  # noqa: BLE001 - model families raise many kinds of errors
+    except Exception as error:
         raise model_source.BadSource(_reason(folder, error)) from error
     if lost := sorted(report["missing_keys"]):  # transformers would fill them with random numbers
         raise model_source.BadSource(f"{folder} lacks {len(lost)} weights, e.g. {lost[0]}; copy the checkpoint again")

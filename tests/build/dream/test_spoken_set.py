@@ -173,7 +173,7 @@ def test_another_set_is_never_overwritten(small: tuple[Path, Path], tmp_path: Pa
     before = files(out)
     with pytest.raises(UsageError, match="holds the set 'dream-test'; give another --out for 'dream-dev'"):
         build(out, data, split="dev", jobs=1)
-    with pytest.raises(UsageError, match="in the folder of DREAM's own files"):
+    with pytest.raises(UsageError, match="is in the folder of DREAM's own files"):
         build(data / "spoken", data, jobs=1)
     own = dream(tmp_path / "own", TWO)
     with pytest.raises(UsageError, match="not built here"):

@@ -76,7 +76,9 @@ SUITE = Suite(
         licence="non-commercial research only",
         offline="loading, building the spoken form, scoring, baselines",
     ),
-    release=Release("nlpdata/dream", "non-commercial research only, as its license.txt states", "github", ("data", "annotation")),
+    release=Release(
+        "nlpdata/dream", "non-commercial research only, as its license.txt says", "github", ("data", "annotation")
+    ),
     headlines=(
         Headline(
             "dream",
@@ -84,8 +86,9 @@ SUITE = Suite(
             (
                 Column("accuracy", "Accuracy", "accuracy", help="Right answers ÷ answered questions, read by rule"),
                 Column(
-                    "above", "Above idf overlap", "accuracy", read=Difference("accuracy", NAMES[OVERLAP]), kind="points",
-                    help="Accuracy less the accuracy of the idf overlap baseline on the same questions",
+                    "above", "Above idf overlap", "accuracy",
+                    read=Difference("accuracy", NAMES[OVERLAP]), kind="points",
+                    help="Accuracy minus the accuracy of the idf overlap baseline on the same questions",
                 ),
                 *_baseline_columns(),
             ),
@@ -105,7 +108,9 @@ SUITE = Suite(
     ),
     published=PUBLISHED,
     speech=False,
-    layout=tuple(folder + f"annotator{n}_{split}.txt" for folder in ("", "annotation/") for n in ANNOTATORS for split in SPLITS),
+    layout=tuple(
+        f"{folder}annotator{n}_{split}.txt" for folder in ("", "annotation/") for n in ANNOTATORS for split in SPLITS
+    ),
 )  # fmt: skip
 
 

@@ -2,8 +2,8 @@
 
 - longest: the option with the most characters.
 - options: question and options without the dialogue. Each pair of a question word and an option word counts
-  log((r + 1) / (w / 2 + 1)), where r and w are the numbers of right and wrong options of the train split with this pair;
-  the mean over pairs decides. (Two of three options are wrong, hence w / 2.)
+  log((r + 1) / (w / 2 + 1)), where r and w are the numbers of right and wrong options of the train split with this
+  pair; the mean over pairs decides. (Two of three options are wrong, hence w / 2.)
 - window: the sliding window of MCTest (Richardson et al., 2013). Among windows of the dialogue as long as the number of
   distinct words in question and option, the best sum of log(1 + 1 / c) over words that occur in either; c is a word's
   count in the dialogue.

@@ -19,8 +19,8 @@ PUBLISHED = (
             ("Qwen2-Audio", (66.5,)),
             ("SALMONN", (56.5,)),
         ),
-        comparable=f"{_CLAIMS}: other voices, other prompts, and replies rated by a judge. Cascades that hear only words "
-        "lead, which shows what DREAM measures",
+        comparable=f"{_CLAIMS}: other voices, other prompts, and replies rated by a judge. Cascades that hear only "
+        "words lead, which shows what DREAM measures",
         digits={"accuracy": 1},
     ),
     Published(

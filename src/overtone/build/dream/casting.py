@@ -13,22 +13,21 @@ from collections.abc import Sequence
 from overtone.build.voices import Cast, Speaker, VoiceError
 
 # The last word of a label decides, and a title before it: "Young Girl", "Mrs. Smith", "Dave's Sister".
-MALE = frozenset(
-    """m man men male boy father dad daddy grandfather grandpa son brother husband uncle nephew mr sir gentleman salesman
-    policeman waiter mad mall king
-    alan alex andrew ben berry bill bob brandon brian carl charles chris dan daniel dave david dean doug ed edward eric
-    ethan frank fred gary gavin george greg hank harry henry jack jacob jake james jason jeff jim joe john johnny josh
-    joshua justin ken kevin mark markus mathew matthew michael micky mike nate nick norman pancho paul pete peter phil
-    randall randy rick rob robert rocky roger ron ronald ross ryan sam scott shawn steve steven stuart ted terry tim tod
-    todd tom tony""".split()
-)
-FEMALE = frozenset(
-    """w f woman women female girl mother mom mum mommy grandmother grandma daughter sister wife aunt niece mrs ms miss
-    madam lady saleswoman waitress queen
-    alice amanda amy andrea ann anna anne ashley ashely barbara betty brenda carla cathy crystal delia diane ellen emily
-    emma heather helen jan jane jenny jessica jori judy julia julie kate kathy kelly lily linda lisa lucy maria mary mortia
-    nancy rachel ranae rose sally sandra sara sarah stacy stephanie sue susan""".split()
-)
+_MEN = """
+m man men male boy father dad daddy grandfather grandpa son brother husband uncle nephew mr sir gentleman salesman
+policeman waiter mad mall king alan alex andrew ben berry bill bob brandon brian carl charles chris dan daniel dave
+david dean doug ed edward eric ethan frank fred gary gavin george greg hank harry henry jack jacob jake james jason
+jeff jim joe john johnny josh joshua justin ken kevin mark markus mathew matthew michael micky mike nate nick norman
+pancho paul pete peter phil randall randy rick rob robert rocky roger ron ronald ross ryan sam scott shawn steve
+steven stuart ted terry tim tod todd tom tony
+"""
+_WOMEN = """
+w f woman women female girl mother mom mum mommy grandmother grandma daughter sister wife aunt niece mrs ms miss madam
+lady saleswoman waitress queen alice amanda amy andrea ann anna anne ashley ashely barbara betty brenda carla cathy
+crystal delia diane ellen emily emma heather helen jan jane jenny jessica jori judy julia julie kate kathy kelly lily
+linda lisa lucy maria mary mortia nancy rachel ranae rose sally sandra sara sarah stacy stephanie sue susan
+"""
+MALE, FEMALE = frozenset(_MEN.split()), frozenset(_WOMEN.split())
 TITLES = {"mr": "male", "mrs": "female", "ms": "female", "miss": "female"}
 SLIPS = {  # labels of the files that are another speaker's label with stray letters
     "dragonProgram Host": "Program Host",

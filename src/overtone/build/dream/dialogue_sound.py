@@ -6,7 +6,6 @@ import numpy as np
 from msgspec.structs import replace
 
 from overtone.build.delivery import EDGE, RATE
-from overtone.build.gates import DIALOGUE as STYLE
 from overtone.build.render import Rendered, Renderer
 from overtone.build.sound_plan import Group, Job, Options
 from overtone.build.tract import Sound, random_of

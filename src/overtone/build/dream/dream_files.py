@@ -166,7 +166,9 @@ def with_types(dialogues: list[Dialogue], path: Path, split: Split) -> list[Dial
     if not files:
         return dialogues
     if len(files) < len(ANNOTATORS):
-        raise DataError(f"{shown(str(path.parent))}: {files[0].name} is there, but the other annotator's file is not")
+        raise DataError(
+            f"{shown(str(path.parent))}: has {files[0].name}, but the file of the other annotator is missing"
+        )
     counts = {d.id: len(d.questions) for d in dialogues}
     tables = [dict(_types(file, counts)) for file in files]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from overtone.build.acceptance import GateReport
 from overtone.build.datasheet import About
 from overtone.build.dream import casting
-from overtone.build.dream.dialogue_sound import STYLE, DialogueJob, DialogueRenderer
+from overtone.build.dream.dialogue_sound import DialogueJob, DialogueRenderer
 from overtone.build.dream.dream_files import (
     ANNOTATORS,
     LICENCE,
@@ -27,6 +27,7 @@ from overtone.build.dream.dream_files import (
     split_file,
     type_files,
 )
+from overtone.build.gates import DIALOGUE
 from overtone.build.manifest import write
 from overtone.build.pool import Progress, no_progress
 from overtone.build.sound_plan import Group, Options, settled
@@ -65,12 +66,12 @@ def build(
     chosen = _split(split)
     root = data.resolve()
     if out.resolve().is_relative_to(root):
-        raise UsageError(f"{shown(str(out))} lies in the folder of DREAM's own files; give another --out")
+        raise UsageError(f"{shown(str(out))} is in the folder of DREAM's own files; give another --out")
     dialogues = read_split(root, chosen)
     part = dialogues[:limit]
 
     def write_texts(checked: GateReport) -> About:
-        kept = [d for d in part if not checked.out(d.id, STYLE)]
+        kept = [d for d in part if not checked.out(d.id, DIALOGUE)]
         _write_files(out, root, chosen, kept)
         questions = sum(len(d.questions) for d in kept)
         lines = (f"{chosen}: {len(kept)} of {len(part)} dialogues, {questions} questions",)
@@ -111,7 +112,7 @@ def _job(dialogue: Dialogue, split: Split, options: Options, take: int) -> Dialo
     return DialogueJob(
         path=clip_path(split, dialogue.id),
         case_id=dialogue.id,
-        style=STYLE,
+        style=DIALOGUE,
         text=" ".join(line.words for line in said),
         speaker=voices[said[0].speaker],
         take=take,
