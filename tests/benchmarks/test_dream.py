@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
+import overtone
 from overtone.benchmarks import Selection
 from overtone.benchmarks.dream import SUITE, load
 from overtone.benchmarks.dream.baseline_scores import NAMES, BaselineScores
@@ -23,7 +24,7 @@ from overtone.results.headline import suite_tables
 from overtone.results.load import open_run
 from overtone.runs.session import planned, warnings_of
 from overtone.runs.settings import Settings
-from overtone.schema import Item, Key
+from overtone.schema import Item, Key, Likelihood, Reply, Request
 from overtone.spec import parse_spec
 from tests.servers import tone
 
@@ -270,3 +271,32 @@ def test_intervals_are_clustered_by_dialogue(tmp_path: Path) -> None:
 
 def test_published_rows_say_that_they_were_not_verified() -> None:
     assert SUITE.published and all("not verified" in f"{p.title}" and p.comparable for p in SUITE.published)
+
+
+class Likely:
+    """A model that finds the second option most likely per token, and the third once its prior is subtracted."""
+
+    likelihoods = True
+    given = (Likelihood(-9.0, 4, -8.0), Likelihood(-4.0, 4, -1.0), Likelihood(-6.0, 4, -9.0))
+
+    def __init__(self) -> None:
+        self.requests: list[Request] = []
+
+    def __call__(self, request: Request) -> Reply:
+        self.requests.append(request)
+        return Reply(request.continuations[0][1], likelihoods=(self.given,))
+
+
+def test_options_can_be_chosen_by_likelihood_without_showing_letters(tmp_path: Path) -> None:
+    model = Likely()
+    data = write(tmp_path / "data", [[SHOES, [asked()], "4-1"]], types=False)
+    run = overtone.run("dream", data=data, model=model, prompt="likelihood", out=tmp_path / "run")
+    (request,) = model.requests
+    assert request.continuations == (("The red shoes.", "The blue shoes.", asked()["choice"][2]),)
+    text = request.messages[-1].text
+    assert "\n".join(SHOES) in text and "What does the woman buy?" in text and "The red shoes." not in text
+    assert all("W: Do you like" not in message.text for message in request.without)
+    tables = {t.headline.key: t.rows[0] for t in suite_tables(open_run(run.folder))}
+    assert tables["dream"].condition == "likelihood/transcript"
+    accuracy, minus_prior = tables["dream"].cells[0], tables["dream-likelihood"].cells[0]
+    assert accuracy is not None and accuracy.value == 1.0 and minus_prior is not None and minus_prior.value == 0.0

@@ -28,6 +28,7 @@ from overtone.build.dream.spoken_set import clip_path, spoken_split
 from overtone.errors import DataError
 from overtone.paths import shown
 from overtone.schema import Clip, Guess, Item, Option, Turn
+from overtone.scores import CHOICE_LESS
 from overtone.suite import Column, Difference, Facts, Headline, Release, Suite
 
 LETTERS = "ABC"
@@ -93,6 +94,16 @@ SUITE = Suite(
                 *_baseline_columns(),
             ),
             hint="DREAM measures words: a control, never evidence of hearing. Intervals are clustered by dialogue.",
+        ),
+        Headline(
+            "dream-likelihood",
+            "DREAM by likelihood, minus the prior",
+            (
+                Column(
+                    "less", "Accuracy", CHOICE_LESS,
+                    help="The option whose likelihood gains most from the dialogue; conditions with likelihoods only",
+                ),
+            ),
         ),
         Headline(
             "dream-types",
