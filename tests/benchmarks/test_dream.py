@@ -228,7 +228,7 @@ def test_the_released_files_give_the_known_counts_and_baselines(shared: Path) ->
     assert sum(bool(i.topic) for i in asked_items) == 514
 
 
-def test_a_run_shows_accuracy_types_and_baselines_with_intervals_by_dialogue(tmp_path: Path) -> None:
+def test_a_run_shows_accuracy_types_and_baselines_beside_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data, answers = write(tmp_path / "data", train=rows()), tmp_path / "answers.json"
     answers.write_bytes(msgspec.json.encode({i.id: i.gold if i.id.endswith("1/1") else "C" for i in items(data)}))
     out = tmp_path / "run"
@@ -243,6 +243,8 @@ def test_a_run_shows_accuracy_types_and_baselines_with_intervals_by_dialogue(tmp
     assert cells["accuracy"].value == pytest.approx(1 / 3) and cells["accuracy"].scored == 3
     assert cells["above"].value == pytest.approx((1 - guessed["overlap"]) / 3)
     assert {name: round(cells[name].value * 3) for name in NAMES} == {name: guessed[name] for name in NAMES}
+    assert main(["table", "headline", str(out)]) == 0  # without --input transcript, which is the only one
+    assert "task/transcript" in capsys.readouterr().out
     types = tables["dream-types"]
     logic, either = (next(iter(tables[key].rows)).cells for key in ("dream-types", "dream-types-either"))
     place = [column.key for column in types.headline.columns].index("logic")

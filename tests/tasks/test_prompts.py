@@ -139,3 +139,10 @@ def test_warm_and_plain_differ_in_one_word_and_follow_a_models_own_role() -> Non
     assert ours["warm.system"].replace("warm", "neutral") == ours["plain.system"]
     assert ours["plain.system"].startswith(ours["basic.system"])
     assert load_prompts("openai:Qwen2.5-Omni-7B", {}).texts["warm.system"].startswith("You are Qwen")
+
+
+def test_an_item_without_a_recording_is_asked_in_writing_under_that_name(make_item: Any) -> None:
+    item = make_item("choose", turns=(Turn(None, "M: Hello."),))
+    assert [c.name for c in conditions(item, ["enhance"], ["audio"])] == ["task/transcript"]
+    assert [c.name for c in conditions(item, ["enhance"], ["both", "transcript"])] == ["task/transcript"]
+    assert [c.name for c in conditions(item, ["enhance"], ["audio", "recognised"])] == ["task/recognised"]
