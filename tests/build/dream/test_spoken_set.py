@@ -184,11 +184,14 @@ def test_another_set_is_never_overwritten(small: tuple[Path, Path], tmp_path: Pa
 def test_mistakes_are_reported_before_anything_is_written(
     small: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out = tmp_path / "out"
+    out, empty = tmp_path / "out", tmp_path / "empty"
+    empty.mkdir()
     flags = ["build", "dream", "--out", str(out), "--data"]
     for words, complaint in (
         ([str(small[0]), "--split", "tset"], "did you mean 'test'"),
-        ([str(tmp_path / "nothing")], "holds no test.json"),
+        ([str(tmp_path / "nothing")], "not a folder"),
+        ([str(small[0] / "test.json")], "--split"),
+        ([str(empty)], "holds no test.json"),
         ([str(small[0]), "--voice", "espeek"], "did you mean 'espeak'"),
         ([str(small[0]), "--voice", f"recordings:{tmp_path}"], "recordings"),
         ([str(small[0]), "--limit", "0"], "must be at least 1"),

@@ -33,7 +33,7 @@ from overtone.build.pool import Progress, no_progress
 from overtone.build.sound_plan import Group, Options, settled
 from overtone.build.speak_set import Built, Source, speak_set
 from overtone.build.voices import cast
-from overtone.errors import UsageError
+from overtone.errors import DataError, UsageError
 from overtone.paths import shown
 from overtone.spec import suggest
 
@@ -64,6 +64,8 @@ def build(
     options = options or Options()
     _check_voices(options)
     chosen = _split(split)
+    if not data.is_dir():
+        raise DataError(f"{shown(str(data))}: not a folder; give the folder with DREAM's files, and --split")
     root = data.resolve()
     if out.resolve().is_relative_to(root):
         raise UsageError(f"{shown(str(out))} is in the folder of DREAM's own files; give another --out")
