@@ -1,7 +1,8 @@
 """Time the standard metrics on spoken replies, with one process and with one per core: `python -m bench.scoring`.
 
-The replies are varied sentences spoken by espeak-ng, as many as EchoMind asks for in one run. The scores must be the
-same, to the last digit, for every number of processes.
+There are as many replies as EchoMind asks for in one run. Each has its own text of some 27 words, spoken by espeak-ng,
+and each item its own reference: equal texts would be embedded once and hide the work. The scores must be the same, to
+the last digit, for every number of processes.
 """
 
 from __future__ import annotations
@@ -26,25 +27,31 @@ from overtone.scoring import score_run
 REPLIES, LIMIT = 3_356, 100.0  # seconds on two cores
 STYLES = ("target", "alternative", "neutral")
 VOICES = ("en-us", "en-us+f3", "en-gb+m3")
+_SENTENCES = [f"{part.strip()}." for text in TEXTS for part in text.replace("!", ".").split(".") if len(part) > 20]
+_WORDS = sorted({word for sentence in _SENTENCES for word in sentence.split()})
 
 
 def make(folder: Path, replies: int, seed: int = 0) -> None:
     """Write a run with this many spoken replies to conversation items."""
     rng = random.Random(seed)
-    sentences = [part.strip() for text in TEXTS for part in text.replace("!", ".").split(".") if len(part) > 20]
     with Store.create(folder) as store:
         store.set_meta({"benchmark": "echomind", "model": "bench", "root": str(folder)})
-        store.plan([(_item(n, rng, sentences), ("basic",)) for n in range(replies)], 1)
+        store.plan([(_item(n, rng), ("basic",)) for n in range(replies)], 1)
         for number, (ask, _) in enumerate(list(store.asks())):
-            text = ". ".join(rng.sample(sentences, 2)).capitalize() + "."
+            text = _text(rng)
             sound = encode_wav(*speak(text, voice=VOICES[number % len(VOICES)]))
             reply = Reply(text, sound, "stop", Usage(), "bench")
             store.add_reply(ask, 0, reply, sent=b"{}", latency=0.1, attempts=1)
 
 
-def _item(number: int, rng: random.Random, sentences: list[str]) -> Item:
+def _text(rng: random.Random) -> str:
+    """Return two sentences in which three words in ten are replaced."""
+    words = " ".join(rng.sample(_SENTENCES, 2)).split()
+    return " ".join(rng.choice(_WORDS) if rng.random() < 0.3 else word for word in words).capitalize()
+
+
+def _item(number: int, rng: random.Random) -> Item:
     script, style = divmod(number, len(STYLES))
-    reference = ". ".join(rng.sample(sentences, 2)).capitalize() + "."
     return Item(
         id=f"echomind/synthesis/conversation/id_{script}/{STYLES[style]}",
         benchmark="echomind",
@@ -55,7 +62,7 @@ def _item(number: int, rng: random.Random, sentences: list[str]) -> Item:
         group=f"synthesis/id_{script}",
         style=STYLES[style],
         turns=(Turn(Clip("clip.wav", seconds=1.0), "I finally finished the report.", ""),),
-        references=(reference,),
+        references=(_text(rng),),
     )
 
 

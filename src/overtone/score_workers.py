@@ -21,11 +21,13 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from typing import IO, Any
 
+from overtone.embedded.embedder import share_vectors
 from overtone.metrics import Answered, Metric
 from overtone.processes import usable_cores
 from overtone.schema import Score
 
 Rows = list[list[Score]]
+Part = tuple[Metric, Sequence[Answered]]  # a metric and the replies of a page that it scores
 MOST = 8  # processes; each may hold the embedder
 LEAST = 64  # replies, below which starting processes takes longer than it saves
 _COMMAND = [sys.executable, "-P", "-m", "overtone.score_workers"]
@@ -42,23 +44,25 @@ class ScoreWorkers:
 
     def __init__(self, processes: int) -> None:
         self.processes = processes
-        self._jobs: queue.SimpleQueue[tuple[bytes, Future[Rows | None]] | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[tuple[bytes, Future[list[Rows] | None]] | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._children: list[subprocess.Popen[bytes]] = []
         self._closed = False
 
-    def submit(self, metric: Metric, answered: Sequence[Answered]) -> Future[Rows | None] | None:
-        """Score a page in a process. Return None if the metric does not ask for one or cannot be sent to it."""
-        if not getattr(metric, "slow", False):
+    def submit(self, parts: Sequence[Part]) -> Future[list[Rows] | None] | None:
+        """Score a page in a process, with one metric or several. The result has the rows of each part.
+
+        Return None if a metric does not ask for a process or cannot be sent to it."""
+        if not all(getattr(metric, "slow", False) for metric, _ in parts):
             return None
         try:
-            job = pickle.dumps((pickle.dumps(metric), list(answered)))
+            job = pickle.dumps([(pickle.dumps(metric), list(answered)) for metric, answered in parts])
         except Exception:  # noqa: BLE001 - a plug-in's object may refuse in any way; it is scored in this process
             return None
         while len(self._threads) < self.processes:
             self._threads.append(threading.Thread(target=self._work, daemon=True))
             self._threads[-1].start()
-        future: Future[Rows | None] = Future()
+        future: Future[list[Rows] | None] = Future()
         self._jobs.put((job, future))
         return future
 
@@ -117,13 +121,13 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
-def _ask(child: subprocess.Popen[bytes] | None, job: bytes) -> Rows | None:
+def _ask(child: subprocess.Popen[bytes] | None, job: bytes) -> list[Rows] | None:
     if child is None or child.stdin is None or child.stdout is None:
         return None
     try:
         child.stdin.write(len(job).to_bytes(8, "little") + job)
         child.stdin.flush()
-        rows: Rows | None = pickle.load(child.stdout)
+        rows: list[Rows] | None = pickle.load(child.stdout)
     except (OSError, EOFError, ValueError, pickle.UnpicklingError):  # the process has died
         return None
     return rows
@@ -133,12 +137,13 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     """Score pages until the requests end."""
     metrics: dict[bytes, Any] = {}
     while len(size := requests.read(8)) == 8:
-        rows: Rows | None = None
         try:
-            packed, answered = pickle.loads(requests.read(int.from_bytes(size, "little")))
-            if packed not in metrics:
-                metrics[packed] = pickle.loads(packed)
-            rows = metrics[packed].score(answered)
+            rows: list[Rows] = []
+            with share_vectors():
+                for packed, answered in pickle.loads(requests.read(int.from_bytes(size, "little"))):
+                    if packed not in metrics:
+                        metrics[packed] = pickle.loads(packed)
+                    rows.append(metrics[packed].score(answered))
             data = pickle.dumps(rows)
         except Exception:  # noqa: BLE001 - the caller scores this page itself and reports the error
             data = pickle.dumps(None)

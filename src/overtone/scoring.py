@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import heapq
 import inspect
 import itertools
 import logging
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from overtone import registry
 from overtone.blocking import wait
+from overtone.embedded.embedder import share_vectors
 from overtone.errors import OvertoneError, UsageError, foreign, raised
 from overtone.metrics import Answered, Metric, Sounds, Surveying
 from overtone.metrics._guarded import Guarded
@@ -255,6 +257,8 @@ class _Pass:
         tell: Callable[[int], None],
     ) -> None:
         self.metric = metric
+        self.size = int(getattr(metric, "page", PAGE))
+        self.shares = str(getattr(metric, "shares", ""))
         self.guarded = Guarded(metric)
         self.count = 0
         self.ended = False  # it was abandoned, or raised where it cannot be continued
@@ -268,7 +272,7 @@ class _Pass:
     def pages(self) -> Iterator[Page]:
         """Yield the replies to score, at most a page at a time."""
         self._tell(0)
-        again, size = self._again, getattr(self.metric, "page", PAGE)
+        again, size = self._again, self.size
         if isinstance(self.metric, Surveying):  # a new reply may change the scores of the others
             self.metric.survey(answered for _, answered in self._replies())
             again = True
@@ -279,9 +283,11 @@ class _Pass:
             rows = self.add(first, None)
             sets = [self._store.scored(s) for s in {score.signature for scores in rows for score in scores}]
             done = set.intersection(*sets) if sets else set()
-        while not self.ended and (page := list(itertools.islice(stream, size))):
+        for page in _joint_pages(stream, size) if self.shares else _full_pages(stream, size):
             todo = [(ask, answered) for ask, answered in page if ask.id not in done]
             self._seen += len(page) - len(todo)
+            if self.ended:
+                return
             if todo:
                 yield todo
 
@@ -320,22 +326,59 @@ class _Pass:
         return _answered(self._store, self.metric, self._siblings)
 
 
+def _full_pages(stream: Iterator[tuple[Ask, Answered]], size: int) -> Iterator[Page]:
+    while page := list(itertools.islice(stream, size)):
+        yield page
+
+
+def _joint_pages(stream: Iterable[tuple[Ask, Answered]], size: int) -> Iterator[Page]:
+    """Cut where the asks' ids reach a multiple of `size`: at the same asks for metrics that score different replies."""
+    for _, page in itertools.groupby(stream, key=lambda pair: pair[0].id // size):
+        yield list(page)
+
+
+def _guarded_pages(one: _Pass) -> Iterator[tuple[_Pass, Page]]:
+    with one.guarding():
+        for page in one.pages():
+            yield one, page
+
+
+def _batches(passes: Sequence[_Pass]) -> Iterator[list[tuple[_Pass, Page]]]:
+    """Yield the pages of one metric after the other; those of metrics that share their work, ask by ask together."""
+    groups: dict[str, list[_Pass]] = {}
+    for one in passes:
+        groups.setdefault(one.shares or f"only {one.metric.name}", []).append(one)
+    for group in groups.values():
+        if len(group) == 1:
+            yield from ([pair] for pair in _guarded_pages(group[0]))
+            continue
+        merged = heapq.merge(*map(_guarded_pages, group), key=_place)
+        for _, batch in itertools.groupby(merged, key=_place):
+            yield list(batch)
+
+
+def _place(pair: tuple[_Pass, Page]) -> int:
+    one, page = pair
+    return page[0][0].id // one.size
+
+
 def _score_with_all(passes: Sequence[_Pass], pool: ScoreWorkers | None) -> None:
-    """Score with every metric in turn, while the pool's processes compute the next pages of those that are slow."""
-    waiting: deque[tuple[_Pass, Page, Future[list[list[Score]] | None] | None]] = deque()
+    """Score with every metric, while the pool's processes compute the next pages of those that are slow."""
+    waiting: deque[tuple[list[tuple[_Pass, Page]], Future[list[list[list[Score]]] | None] | None]] = deque()
 
     def finish(most: int) -> None:
         while len(waiting) > most:
-            one, page, future = waiting.popleft()
-            with one.guarding():
-                one.add(page, future.result() if future else None)
+            batch, future = waiting.popleft()
+            scored = future.result() if future else None
+            with share_vectors():
+                for number, (one, page) in enumerate(batch):
+                    with one.guarding():
+                        one.add(page, scored[number] if scored else None)
 
-    for one in passes:
-        with one.guarding():
-            for page in one.pages():
-                answered = [answered for _, answered in page]
-                waiting.append((one, page, pool.submit(one.metric, answered) if pool else None))
-                finish(AHEAD)
+    for batch in _batches(passes):
+        parts = [(one.metric, [answered for _, answered in page]) for one, page in batch]
+        waiting.append((batch, pool.submit(parts) if pool else None))
+        finish(AHEAD)
     finish(0)
 
 

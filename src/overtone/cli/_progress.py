@@ -111,6 +111,7 @@ class Display:
         self._line: Line | None = None
         self._began = time.monotonic()
         self._progress: Progress | None = None
+        self._score_began: dict[str, float] = {}  # when each metric began
         self._scored = ("", 0, 0)  # the metric that scores, its replies done, all its replies
         self._messages: _Messages | None = None
         if verbose or not quiet:
@@ -164,9 +165,10 @@ class Display:
     def scoring(self, name: str, done: int, total: int) -> None:
         """Take the counts of one metric. A reader or judge, whose replies are not counted, has a total of 0."""
         if not self._scored[0]:
+            self._score_began.clear()
             self._begin(self._scored_line)
-        elif name != self._scored[0]:
-            self._began = time.monotonic()
+        # Metrics that share their work report in turn; each has its own clock.
+        self._began = self._score_began.setdefault(name, time.monotonic())
         self._scored = (name, done, total)
 
     def _begin(self, text: Callable[[], str], *, keep: bool = False) -> None:

@@ -6,6 +6,7 @@ score off the scale, fail a requirement of 100 % or change a ranking.
 
 from __future__ import annotations
 
+SHARES, PAGE = "sentence vectors", 64  # metrics that embed the same texts score pages of this many asks together
 NOISE = 1e-6  # embeddings of one text differ by less from batch to batch
 
 

@@ -28,7 +28,7 @@ from overtone.errors import OvertoneError, UsageError
 from overtone.metrics import Answered, ReplyMetric
 from overtone.metrics._helper import Helper
 from overtone.metrics._limits import english_only
-from overtone.metrics._similarity import similarity
+from overtone.metrics._similarity import PAGE, SHARES, similarity
 from overtone.paths import user_path
 from overtone.schema import Score
 from overtone.scores import of_replies
@@ -37,6 +37,7 @@ VERSION = 3
 LAYER = 6  # the last of MiniLM's six
 LONGEST = 512  # tokens; the limit of the tokenizer of these weights, which the library uses too
 NAME = f"bertscore|v{VERSION}|f1|layer:{LAYER}|idf:no|rescaled:no|tokens:{LONGEST}"
+HELPER_PAGE = 256  # replies
 LAYERS = {  # model → layer that the bert_score library uses
     "bert-base-uncased": 9, "bert-large-uncased": 18, "bert-base-multilingual-cased": 9, "roberta-base": 10,
     "roberta-large": 17, "distilbert-base-uncased": 5, "deberta-large-mnli": 18, "deberta-xlarge-mnli": 40,
@@ -143,6 +144,7 @@ class BertScore(ReplyMetric):
     ) -> None:
         self._layer, self._baseline, self._helper, self._model = layer, baseline or Baseline(), helper, model
         self.slow = helper is None  # a helper's process is not copied
+        self.shares, self.page = (SHARES, PAGE) if self.slow else ("", HELPER_PAGE)
 
     def score(self, answered: Sequence[Answered]) -> list[list[Score]]:
         foreign = [english_only(self._model, a.language) if self._model in ENGLISH else "" for a in answered]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from overtone.errors import MissingExtra
 from overtone.metrics import Answered, ReplyMetric
 from overtone.metrics._limits import english_only
-from overtone.metrics._similarity import similarity
+from overtone.metrics._similarity import PAGE, SHARES, similarity
 from overtone.schema import Item, Score
 from overtone.scores import MeasureInfo, ScoreInfo
 
@@ -49,6 +49,7 @@ class EmbeddingMetric(ReplyMetric):
     emits: str
     signed: str
     slow = True
+    shares, page = SHARES, PAGE
 
     def texts(self, a: Answered) -> list[str]:
         """Return the texts that must be embedded to score a reply."""
