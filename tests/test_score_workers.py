@@ -13,6 +13,7 @@ import pytest
 
 from overtone import score_workers
 from overtone.metrics import Answered, prosody
+from overtone.metrics.semsim import SemanticSimilarity
 from overtone.schema import Clip, Item, Key, Score, Turn
 from overtone.score_workers import ScoreWorkers, keep_workers, serve, workers
 from overtone.scoring import score_run
@@ -53,6 +54,35 @@ def replies() -> list[Answered]:
     return [Answered(Key("open/x", "basic", 0, 0), item, "Hello.")]
 
 
+class Counting(SemanticSimilarity):
+    """A metric that records which asks it scores together."""
+
+    def __init__(self, name: str, tasks: tuple[str, ...], calls: list[tuple[str, set[str]]]) -> None:
+        self.name, self.tasks, self.calls, self.slow = name, tasks, calls, False
+
+    def applies(self, item: Item) -> bool:
+        return item.task in self.tasks
+
+    def score(self, answered: Sequence[Answered]) -> list[list[Score]]:
+        self.calls.append((self.name, {a.item.id for a in answered}))
+        return [[] for _ in answered]
+
+
+def test_metrics_that_share_vectors_score_the_same_asks_in_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[tuple[str, set[str]]] = []
+    both = {"a": Counting("a", ("converse",), calls), "b": Counting("b", ("converse", "transcribe"), calls)}
+    monkeypatch.setattr("overtone.scoring.load_metrics", lambda *given: both)
+    make_run(tmp_path / "run", scripts=24)
+    score_run(tmp_path / "run", processes=1)
+    names = [name for name, _ in calls]
+    assert names.count("a") > 1 and names[:2] == ["a", "b"]  # not all pages of one metric first
+    pages = {name: [ids for owner, ids in calls if owner == name] for name in both}
+    assert sum(map(len, pages["a"])) < sum(map(len, pages["b"]))
+    assert all(any(ids <= other for other in pages["b"]) for ids in pages["a"])
+
+
 def stored(folder: Path) -> list[tuple[object, ...]]:
     db = sqlite3.connect(folder / "run.db")
     rows = db.execute("SELECT kind, subject, metric, signature, value, reason, detail FROM scores")
@@ -82,31 +112,31 @@ def test_scores_do_not_depend_on_the_number_of_processes(tmp_path: Path, monkeyp
 def test_a_page_that_a_process_cannot_score_comes_back_unscored() -> None:
     pool = ScoreWorkers(1)
     try:
-        assert pool.submit(Unsendable(), replies()) is None
-        unknown = pool.submit(Raising(), replies())  # the processes cannot import this module
+        assert pool.submit([(Unsendable(), replies())]) is None
+        unknown = pool.submit([(Raising(), replies())])  # the processes cannot import this module
         assert unknown is not None and unknown.result(60) is None
-        good = pool.submit(prosody.Prosody(), replies())
-        assert good is not None and good.result(60) == prosody.Prosody().score(replies())
-        dead = pool.submit(Fatal(), replies())
+        good = pool.submit([(prosody.Prosody(), replies())])
+        assert good is not None and good.result(60) == [prosody.Prosody().score(replies())]
+        dead = pool.submit([(Fatal(), replies())])
         assert dead is not None and dead.result(60) is None
-        after = pool.submit(prosody.Prosody(), replies())
+        after = pool.submit([(prosody.Prosody(), replies())])
         assert after is not None and after.result(60) is None
     finally:
         pool.close()
 
 
 def test_a_metric_that_raises_leaves_the_page_to_the_caller() -> None:
-    jobs = [pickle.dumps((pickle.dumps(metric), replies())) for metric in (Raising(), prosody.Prosody())]
+    jobs = [pickle.dumps([(pickle.dumps(metric), replies())]) for metric in (Raising(), prosody.Prosody())]
     answers = io.BytesIO()
     serve(io.BytesIO(b"".join(len(job).to_bytes(8, "little") + job for job in jobs)), answers)
     answers.seek(0)
     assert pickle.load(answers) is None
-    assert pickle.load(answers) == prosody.Prosody().score(replies())
+    assert pickle.load(answers) == [prosody.Prosody().score(replies())]
 
 
 def test_closing_ends_the_processes_and_answers_what_waits() -> None:
     pool = ScoreWorkers(2)
-    waiting = [pool.submit(prosody.Prosody(), replies()) for _ in range(5)]
+    waiting = [pool.submit([(prosody.Prosody(), replies())]) for _ in range(5)]
     pool.close()
     assert all(future is not None and future.done() for future in waiting)
     assert all(child.poll() is not None for child in pool._children)

@@ -46,6 +46,28 @@ def test_a_vector_does_not_depend_on_its_company() -> None:
 
 
 @pytest.mark.local
+def test_shared_vectors_are_computed_once_and_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    long = "a train " * 200  # more than sentence vectors read, so its vector is not that of its tokens
+    texts = [*PLAIN, long]
+    apart = embedder.embed(texts)
+    computed: list[int] = []
+    states = embedder.Embedder._states
+    monkeypatch.setattr(
+        embedder.Embedder, "_states", lambda self, ids, *rest: computed.append(len(ids)) or states(self, ids, *rest)
+    )
+    with embedder.share_vectors():
+        embedder.tokens(PLAIN)
+        embedder.tokens([long], longest=512)
+        computed.clear()
+        together = embedder.embed(texts)
+        assert sum(computed) == 1  # the long text
+        assert np.array_equal(embedder.embed(texts[::-1]), together[::-1]) and sum(computed) == 1
+    assert np.abs(together - apart).max() < 1e-6
+    embedder.embed(PLAIN)
+    assert sum(computed) == 1 + len(PLAIN)
+
+
+@pytest.mark.local
 def test_tokens_come_with_their_states() -> None:
     (pieces, states), _ = embedder.load().tokens(["Hello, unaffable world!", "x"])
     assert pieces == ["[CLS]", "hello", ",", "una", "##ffa", "##ble", "world", "!", "[SEP]"]

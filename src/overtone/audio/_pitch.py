@@ -13,7 +13,7 @@ _WINDOW = 0.032  # seconds compared with themselves one lag later: two periods a
 _SURE = 0.15  # the first dip below this is taken; the threshold of the YIN paper is between 0.1 and 0.15
 _PERIODIC = 0.35  # above this a frame has no pitch
 _FAR = 0.85  # octaves from the median: further away, it is rather a harmonic mistaken for the pitch than a moving voice
-_BLOCK = 1024  # frames at once: bounds memory for long sounds
+_BLOCK = 512  # frames at once: bounds memory for long sounds, and stays in the cache
 
 
 class Pitch(Struct, frozen=True):
@@ -42,35 +42,57 @@ def track(x: Samples, rate: int, hop: int, frames: int, width: int) -> Pitch:
 def _yin(
     frames: Samples, rate: int, window: int, longest: int
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    rows = np.arange(len(frames))
-    size = 1 << (frames.shape[1] - 1).bit_length()
-    head = np.fft.rfft(frames[:, :window], size, axis=1)
-    product = np.fft.irfft(np.conj(head) * np.fft.rfft(frames, size, axis=1), size, axis=1)[:, :longest]  # (n, lags)
-    squares = np.zeros((len(frames), frames.shape[1] + 1))
-    np.cumsum(np.square(frames, dtype=np.float64), axis=1, out=squares[:, 1:])
-    energy = squares[:, window : window + longest] - squares[:, :longest]  # of the window at each lag
-    both = energy[:, :1] + energy
-    difference = np.maximum(both - 2.0 * product, 0.0)  # YIN's difference function
-    mean = np.cumsum(difference[:, 1:], axis=1) / np.arange(1, longest)
+    columns = np.arange(len(frames))
+    both, difference = _difference(frames, window, longest)
     dips = np.ones_like(difference)
-    # The mean of a quiet frame is tiny; such a frame counts as aperiodic instead of dividing by almost 0.
-    np.divide(difference[:, 1:], mean, out=dips[:, 1:], where=mean > 1e-9 * window)
+    mean = np.zeros(len(frames))
+    for lag in range(1, longest):  # a cumulative sum over lags, of all frames at once
+        mean += difference[lag]
+        # The mean of a quiet frame is tiny; such a frame counts as aperiodic instead of dividing by almost 0.
+        average = mean / lag
+        np.divide(difference[lag], average, out=dips[lag], where=average > 1e-9 * window)
     first = int(rate / HIGH_HZ)
-    inner = dips[:, first : longest - 1]
-    sure = inner < _SURE
-    rising = np.zeros_like(sure)
-    rising[:, :-1] = inner[:, 1:] >= inner[:, :-1]
-    rising[:, -1] = True
-    begun = np.logical_or.accumulate(sure, axis=1)
-    lag = np.where(sure.any(axis=1), np.argmax(begun & rising, axis=1), np.argmin(inner, axis=1)) + first
-    left, middle, right = difference[rows, lag - 1], difference[rows, lag], difference[rows, lag + 1]
+    lag = _lag(dips[first : longest - 1]) + first
+    left, middle, right = difference[lag - 1, columns], difference[lag, columns], difference[lag + 1, columns]
     bend = left - 2.0 * middle + right
     shift = np.divide(0.5 * (left - right), bend, out=np.zeros(len(frames)), where=bend > 0)
     shift = np.clip(shift, -0.5, 0.5)
-    total = both[rows, lag]
+    total = both[lag, columns]
     bottom = np.maximum(middle - 0.25 * (left - right) * shift, 0.0)
     strength = 1.0 - np.divide(bottom, total, out=np.ones(len(frames)), where=total > 0)
-    return rate / (lag + shift), np.clip(strength, 0.0, 1.0), dips[rows, lag]
+    return rate / (lag + shift), np.clip(strength, 0.0, 1.0), dips[lag, columns]
+
+
+def _difference(
+    frames: Samples, window: int, longest: int
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return the energy of both windows and YIN's difference function, with one row per lag and one column per frame.
+
+    Sums over samples add a row to a row, because one addition then serves all frames at once.
+    """
+    size = 1 << (frames.shape[1] - 1).bit_length()
+    spectrum = np.fft.rfft(frames[:, :window], size, axis=1)
+    np.conjugate(spectrum, out=spectrum)
+    spectrum *= np.fft.rfft(frames, size, axis=1)
+    product = np.fft.irfft(spectrum, size, axis=1)[:, :longest]
+    squares = np.square(frames.T, dtype=np.float64, order="C")
+    for row in range(1, len(squares)):
+        squares[row] += squares[row - 1]
+    both = squares[window - 1 : window - 1 + longest].copy()
+    both[1:] -= squares[: longest - 1]  # the energy of the window at each lag
+    both += both[0].copy()
+    difference = np.ascontiguousarray(product.T) * -2.0
+    return both, np.maximum(both + difference, 0.0)
+
+
+def _lag(dips: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """Return the bottom of each frame's first dip below `_SURE`, or the lowest value if there is none."""
+    sure = dips < _SURE
+    rising = np.ones_like(sure)
+    np.greater_equal(dips[1:], dips[:-1], out=rising[:-1])
+    begun = np.logical_or.accumulate(sure, axis=0)
+    lag: npt.NDArray[np.int64] = np.where(begun[-1], np.argmax(begun & rising, axis=0), np.argmin(dips, axis=0))
+    return lag
 
 
 def _steady(hz: npt.NDArray[np.float64], voiced: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
