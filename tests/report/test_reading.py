@@ -10,7 +10,7 @@ import pytest
 
 from overtone.display.table_data import Cell, Line, PartTable
 from overtone.report import glossary
-from overtone.report.missing_tables import has_values, what_fills
+from overtone.report.missing_tables import absent_hearing, absent_talk, has_values, what_fills
 from overtone.report.page import write_report
 from overtone.results.measures import Estimate
 from tests.report.browser import Tab, chromium
@@ -75,6 +75,15 @@ def test_a_table_without_a_value_becomes_a_line_with_its_command(home: Path) -> 
     assert what_fills(table) == ("Quality", "none of the 12 replies has a score", "overtone score RUN")
     filled = Estimate(3.0, None, None, 1, 12)
     assert has_values(PartTable("t", "Q", "", (), ("N",), (Line(0, "", (), (Cell(nothing), Cell(filled))),)))
+
+
+def test_results_without_a_value_become_a_line_with_a_command() -> None:
+    nothing, filled = Estimate(None, scored=0, asked=4), Estimate(0.5, scored=1, asked=4)
+    (line,) = absent_hearing([nothing, nothing])
+    assert line.title == "Hearing and reasoning" and "4 replies" in line.reason and line.command == "overtone score RUN"
+    assert not absent_hearing([nothing, filled]) and not absent_hearing([])
+    assert absent_talk([0, 0])[0].command.startswith("overtone run")
+    assert not absent_talk([0, 1]) and not absent_talk([])
 
 
 def test_absent_sections_are_one_line_each(home: Path) -> None:

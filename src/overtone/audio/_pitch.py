@@ -63,9 +63,7 @@ def _yin(
     return rate / (lag + shift), np.clip(strength, 0.0, 1.0), dips[lag, columns]
 
 
-def _difference(
-    frames: Samples, window: int, longest: int
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def _difference(frames: Samples, window: int, longest: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Return the energy of both windows and YIN's difference function, with one row per lag and one column per frame.
 
     Sums over samples add a row to a row, because one addition then serves all frames at once.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from overtone.display.table_data import PartTable
@@ -44,6 +44,17 @@ def empty_table(title: str, estimates: Iterable[Estimate]) -> Absent:
     if asked:
         return Absent(title, f"none of the {asked:,} replies has a score", SCORE)
     return Absent(title, "no reply belongs to it", RESUME)
+
+
+def absent_hearing(estimates: Sequence[Estimate]) -> list[Absent]:
+    """Return what fills the table of hearing and reasoning if it has these estimates and none has a value."""
+    empty = estimates and all(e.value is None for e in estimates)
+    return [empty_table("Hearing and reasoning", estimates)] if empty else []
+
+
+def absent_talk(replies: Sequence[int]) -> list[Absent]:
+    """Return what fills the table of conversations if it has these numbers of replies and all are 0."""
+    return [Absent("Conversation", "no conversation has a reply", RESUME)] if replies and not any(replies) else []
 
 
 def absent_sections(context: Mapping[str, Any]) -> list[Absent]:

@@ -10,6 +10,7 @@ import msgspec
 
 from overtone.display.columns import declared_in, hearing_columns, heat_columns
 from overtone.display.table_data import NOT_VALIDATED, without_unmarked_cues
+from overtone.report.missing_tables import absent_hearing, absent_talk
 from overtone.report.reply_tables import ARROWS, agreement, alignment, following, judged_tables, spoken
 from overtone.report.side_tables import apart, bases, wrong_answers
 from overtone.results.measures import Estimate, choice_measure
@@ -46,10 +47,14 @@ def tables(runs: list[Run]) -> dict[str, Any]:
     pairs: list[tuple[Run, ConditionSummary]] = [(run, c) for run in runs for c in run["summary"].conditions]
     numbered = [(number, c) for number, run in enumerate(runs) for c in run["summary"].conditions]
     talk = [(run, c.condition, over, t) for run, c in pairs for over, t in conversations(c)]
+    heard = [(run, c.condition, over, measures) for run, c in pairs for over, measures in hearing(c)]
+    no_hearing = absent_hearing([e for *_, measures in heard for e in measures.values()])
+    no_talk = absent_talk([t.replies for *_, t in talk])
     summaries: list[Summary] = [run["summary"] for run in runs]
     return {
         "columns": hearing_columns([c for _, c in pairs]),
-        "hearing": [(run, c.condition, over, measures) for run, c in pairs for over, measures in hearing(c)],
+        "hearing": [] if no_hearing else heard,
+        "empty_results": [*no_hearing, *no_talk],
         "bases": [
             *_source_notes(summaries),
             *bases([(run["label"], c) for run, c in pairs]),
@@ -57,7 +62,7 @@ def tables(runs: list[Run]) -> dict[str, Any]:
         ],
         "apart": apart(numbered),
         "wrong": wrong_answers(numbered),
-        "talk": talk,
+        "talk": [] if no_talk else talk,
         "talk_metrics": talk_columns((t for *_, t in talk), declared_in(c for _, c in pairs)),
         "judged": [without_unmarked_cues(t) for t in judged_tables(numbered)],
         "following": without_unmarked_cues(following(numbered)),
