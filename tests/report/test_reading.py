@@ -78,7 +78,7 @@ def test_a_table_without_a_value_becomes_a_line_with_its_command(home: Path) -> 
 
 
 def test_results_without_a_value_become_a_line_with_a_command() -> None:
-    nothing, filled = Estimate(None, scored=0, asked=4), Estimate(0.5, scored=1, asked=4)
+    nothing, filled = Estimate(None, None, None, 0, 4), Estimate(0.5, None, None, 1, 4)
     (line,) = absent_hearing([nothing, nothing])
     assert line.title == "Hearing and reasoning" and "4 replies" in line.reason and line.command == "overtone score RUN"
     assert not absent_hearing([nothing, filled]) and not absent_hearing([])
