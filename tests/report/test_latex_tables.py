@@ -15,9 +15,11 @@ from overtone.cli import main
 from overtone.display.grid import Look, grid
 from overtone.display.table_data import Cell, Line, PartTable
 from overtone.findings.finding import Settings
+from overtone.findings.lookup import known_findings
 from overtone.report.latex_tables import escaped, latex
 from overtone.report.model_tables import model_tables
-from overtone.results.load import open_run
+from overtone.report.named_tables import named_tables, table_names
+from overtone.results.load import Reading, open_run
 from overtone.results.measures import Estimate
 
 NAMES = (
@@ -60,6 +62,27 @@ def test_the_headline_of_twelve_models_fits_the_page(runs: list[Path], look: Loo
     log = compiled(tmp_path, latex(tables, NAMES, look=look), paper)
     assert not overfull(log)
     assert "Float too large" not in log
+
+
+@pytest.fixture(scope="module")
+def readings(runs: list[Path]) -> list[Reading]:
+    return [open_run(run, light=True) for run in runs]
+
+
+@pytest.mark.latex
+@pytest.mark.parametrize("name", table_names())
+def test_every_table_of_twelve_models_fits_the_page(name: str, readings: list[Reading], tmp_path: Path) -> None:
+    for by in ("overall", "all") if name in known_findings() else ("overall",):
+        tables = named_tables(name, readings, by)
+        log = compiled(tmp_path, latex(tables, NAMES))
+        assert not overfull(log), by
+        assert "Float too large" not in log, by
+
+
+def test_tables_with_many_floats_clear_the_page_between_them_and_not_at_the_end() -> None:
+    tables = [of_models((0.1, 0.5, 1.0))] * 20
+    texts = latex(tables).split("\\clearpage")
+    assert [text.count(r"\begin{table") for text in texts] == [10, 10]
 
 
 @pytest.mark.latex

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from overtone.display.grid import FULL, Grid, Look, Words, grid
@@ -17,9 +18,9 @@ from overtone.display.table_data import PartTable
 from overtone.paths import shown
 
 PAGE, COLUMN = 448.0, 217.0  # points: the text and one column of a two-column article on A4
-FLOATS = 10  # floats of one table before a \clearpage: LaTeX holds back at most 18, then fails
+FLOATS = 10  # floats before a \clearpage: LaTeX holds back at most 18, then fails
 TALLEST = 470.0  # points of the rows in one float, which leaves room for a caption
-NAMES = 0.34  # the share of the width that names may take before they are broken
+NAMES = 0.34  # the share of the width that names may take before they are broken, unless a word needs more
 LETTERS = 6  # of a word in a narrow column, before a line may end within it
 
 
@@ -54,7 +55,12 @@ _WIDTHS = {
 
 def width_of(text: str, scale: float = 1.0) -> float:
     """Estimate the width of a text in points, on the wide side; unknown characters may be written as U+1F600."""
-    return scale * sum(_WIDTHS.get(c) or (7.5 if c in _TYPESET else 45.0) for c in shown(text.translate(_SPACES)))
+    return scale * _points(text)
+
+
+@lru_cache(maxsize=100_000)
+def _points(text: str) -> float:
+    return sum(_WIDTHS.get(c) or (7.5 if c in _TYPESET else 45.0) for c in shown(text.translate(_SPACES)))
 
 
 # ── escaping ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -97,13 +103,18 @@ def _character(c: str) -> str:
 
 def breakable(text: str, most: int = 16) -> str:
     """Escape text in which a line may also end within a long word: at its signs, or after `most` letters."""
+    return " ".join(r"\allowbreak{}".join(map(escaped, pieces)) for pieces in _pieces(text, most))
+
+
+@lru_cache(maxsize=100_000)
+def _pieces(text: str, most: int) -> list[list[str]]:
+    """Return the words of a text, each as the pieces between which a line may end."""
     words = []
     for word in shown(text.translate(_SPACES)).split(" "):
         pieces = [word] if len(word) <= most else re.findall(rf"\w{{1,{most}}}\W{{0,3}}|\W{{1,3}}", word)
         # A character that is written as its number is as wide as a word.
-        pieces = [part for piece in pieces for part in ([piece] if _TYPESET.issuperset(piece) else piece)]
-        words.append(r"\allowbreak{}".join(map(escaped, pieces)))
-    return " ".join(words)
+        words.append([part for piece in pieces for part in ([piece] if _TYPESET.issuperset(piece) else piece)])
+    return words
 
 
 # ── tables ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -122,6 +133,8 @@ def latex(
         own = caption or _caption(table, g)
         name = label or f"tab:{re.sub('[^A-Za-z0-9]+', '-', table.key).strip('-')}"
         made += list(_floats(_Layout(table, g), own, name))
+    for at in range(FLOATS - 1, len(made) - 1, FLOATS):
+        made[at] += "\\clearpage\n"
     body = "\n".join(made)
     packages = "booktabs,amssymb" if r"\checkmark" in body else "booktabs"
     return f"% \\usepackage{{{packages}}}\n" + (CHARACTER if r"\overtonechar" in body else "") + "\n" + body
@@ -180,13 +193,28 @@ class _Layout:
         return sum(widths) + 2 * size.gap * (len(widths) - 1)
 
     def left(self, size: _Size, room: float) -> list[float]:
-        """Return the widths of the columns of names, together at most their share of the room."""
-        widths = self.natural(size)
+        """Return the widths of the columns of names, together their share of the room unless a word needs more."""
+        natural, words = self.natural(size), self.words(size)
         most = NAMES * room
-        while sum(widths) > most and max(widths) > most / len(widths):
-            second = max([width for width in widths if width < max(widths)], default=0.0)
-            widths[widths.index(max(widths))] = max(second, most - (sum(widths) - max(widths)), most / len(widths))
-        return widths
+        if sum(natural) <= most:
+            return natural
+
+        def limited(width: float) -> list[float]:
+            return [min(whole, max(word, width)) for whole, word in zip(natural, words, strict=True)]
+
+        low, high = 0.0, max(natural)
+        for _ in range(20):
+            middle = (low + high) / 2
+            low, high = (middle, high) if sum(limited(middle)) <= most else (low, middle)
+        return limited(low)
+
+    def words(self, size: _Size) -> list[float]:
+        """Return the widths that the columns of names need: those of the longest word or piece that is not broken."""
+        pieces = [head.split(" ") for head in self.g.left]
+        for names, _ in self.g.rows:
+            for at, name in enumerate(names):
+                pieces[at] += [piece for word in _pieces(name, LETTERS) for piece in word]
+        return [max(width_of(piece, size.scale) for piece in each) + 1 for each in pieces]
 
     def natural(self, size: _Size) -> list[float]:
         """Return the widths of the columns of names without any limit."""
@@ -254,7 +282,7 @@ def _floats(layout: _Layout, caption: str, label: str) -> Iterator[str]:
             rf"{layout.size.command}\setlength{{\tabcolsep}}{{{layout.size.gap:g}pt}}",
             "\n\\par\\medskip\n".join(tabulars), *below, rf"\end{{{kind}}}",
         ]  # fmt: skip
-        yield "\n".join(lines) + "\n" + (r"\clearpage" + "\n" if number % FLOATS == FLOATS - 1 else "")
+        yield "\n".join(lines) + "\n"
 
 
 def _chunks(layout: _Layout, panel: Sequence[int], rows: Sequence[_Row]) -> Iterator[tuple[list[_Row], float]]:
@@ -298,11 +326,12 @@ def _tabular(layout: _Layout, panel: Sequence[int], rows: Sequence[_Row]) -> str
         texts += [_cell(cells[column], column in folded) for column in panel]
         lines += [*gap, " & ".join(texts) + r" \tabularnewline"]  # \raggedright redefines \\
         previous = names
-    heads = [*map(escaped, g.left), *(_head(layout.head_lines(column, size)) for column in panel)]
+    named = [rf"\raggedright {escaped(head)}" if b else escaped(head) for head, b in zip(g.left, broken, strict=True)]
+    heads = [*named, *(_head(layout.head_lines(column, size)) for column in panel)]
     return "\n".join(
         [
-            rf"\begin{{tabular}}{{@{{}}{''.join(form)}@{{}}}}", r"\toprule", " & ".join(heads) + r" \\", r"\midrule",
-            *lines, r"\bottomrule", r"\end{tabular}",
+            rf"\begin{{tabular}}{{@{{}}{''.join(form)}@{{}}}}", r"\toprule",
+            " & ".join(heads) + r" \tabularnewline", r"\midrule", *lines, r"\bottomrule", r"\end{tabular}",
         ]
     )  # fmt: skip
 
