@@ -170,7 +170,8 @@ def _with_scheme(url: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9.-]+(:\d+)?(/[A-Za-z0-9._-]+)*/?", url):
         return ""
     local = re.match(r"(localhost|\d+\.\d+\.\d+\.\d+|[^.]+)(:|/|$)", url)
-    return f"; write {'http' if local else 'https'}://{url}"
+    path = "" if "/" in url.rstrip("/") else "/v1"  # most servers need it
+    return f"; write {'http' if local else 'https'}://{url.rstrip('/')}{path}"
 
 
 def _url_problem(url: str) -> str:

@@ -20,6 +20,8 @@ from tests.servers import OpenAIServer
         (["--model", "gemini-2.5-flash"], "gemini:gemini-2.5-flash"),
         (["--model", "Qwen/Qwen2-Audio"], "openai:Qwen/Qwen2-Audio?base_url=http://localhost:8000/v1"),
         (["--model", "openai:x?base_url=localhost:8000/v1"], "write http://localhost:8000/v1"),
+        (["--model", "openai:x?base_url=localhost:8000"], "write http://localhost:8000/v1"),
+        (["--model", "openai:x?base_url=api.example.com/"], "write https://api.example.com/v1"),
         (["--model", "openai:x?base_url=10.0.0.7:8000/v1"], "write http://10.0.0.7:8000/v1"),
         (["--model", "openai:x?base_url=api.example.com/v1"], "write https://api.example.com/v1"),
         (["--model", "cascade", "--asr", "tarjet"], "did you mean 'target'"),

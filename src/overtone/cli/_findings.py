@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 def add_choices(parser: argparse.ArgumentParser, *, by: bool = True) -> None:
     """Add the flags of `analyze`, `table` and `figure`; a figure has its own breakdown."""
-    flag = parser.add_argument
+    group = parser.add_argument_group("which replies, and how they are read")
+    flag = group.add_argument
     if by:
         flag(
             "--by", metavar="BY", default="overall",
@@ -31,7 +32,7 @@ def add_choices(parser: argparse.ArgumentParser, *, by: bool = True) -> None:
         help="prompt whose replies represent a run (default: the first that all runs share)",
     )  # fmt: skip
     flag("--input", metavar="I", default="", help="input modality (default: audio if a run has it)")
-    add_source(parser)
+    add_source(group)
     flag(
         "--set", metavar="FINDING.NAME=X", action="append", default=[],
         help="parameter of a finding, e.g. funnel.words=0.2; repeatable",
@@ -42,8 +43,8 @@ def add_choices(parser: argparse.ArgumentParser, *, by: bool = True) -> None:
     )  # fmt: skip
 
 
-def add_source(parser: argparse.ArgumentParser) -> None:
-    """Add --source."""
+def add_source(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """Add --source to a parser or a group of flags."""
     parser.add_argument(
         "--source", metavar="NAME", default="",
         help="source of the clips: synthesis, human, …; all pools them (default: synthesis if the run has it)",

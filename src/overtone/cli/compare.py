@@ -20,6 +20,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     flag = parser.add_argument
     flag("first", metavar="A", type=Path, help="folder of the first run")
     flag("second", metavar="B", type=Path, help="folder of the second run; differences are B − A")
+    group = parser.add_argument_group("what is compared")
+    flag = group.add_argument
     flag(
         "--metric",
         metavar="NAME",
@@ -33,8 +35,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         action="append",
         help="condition to compare, e.g. enhance/audio; repeatable (default: all)",
     )
-    add_source(parser)
+    add_source(group)
     flag("--force", action="store_true", help="compare runs that are not comparable, and list how they differ")
+    flag = parser.add_argument_group("output").add_argument
     flag("--behind", metavar="KEY", help="list the cases behind a row; --format json shows the keys")
     flag("--format", choices=("table", "markdown", "json"), default="table", help="output format (default: table)")
 

@@ -31,19 +31,19 @@ def add(parser: argparse.ArgumentParser) -> None:
         "folder", metavar="DIR", type=Path, help="folder of audio files, or the data folder of a benchmark"
     )
     check.add_argument("--json", action="store_true", help="print every finding as JSON")
-    check.add_argument(
+    flag = check.add_argument_group("reproducibility").add_argument
+    flag(
         "--rebuild", metavar="DIR2", nargs="?", const="", type=str,
         help="compare the measurements of a built set with its rebuild in DIR2 (default: rebuild it now)",
     )  # fmt: skip
-    check.add_argument("--part", metavar="N", type=int, help="rebuild only N scripts, evenly spread")
-    check.add_argument(
-        "--scripts", metavar="FILE", help="your own scripts, if the set was built from them; used by --rebuild"
-    )
+    flag("--part", metavar="N", type=int, help="rebuild only N scripts, evenly spread")
+    flag("--scripts", metavar="FILE", help="your own scripts, if the set was built from them; used by --rebuild")
     fetch = actions.add_parser("fetch", help="download the official release of a benchmark; resumes and verifies")
     fetch.add_argument("benchmark", metavar="BENCHMARK", help="name of the benchmark, e.g. echomind")
-    fetch.add_argument("--out", metavar="DIR", type=Path, help="output folder (default: data/BENCHMARK)")
-    fetch.add_argument("--revision", metavar="REV", default="", help="branch, tag or commit (default: the newest)")
-    fetch.add_argument("--accept", action="store_true", help="accept the licence, which is printed first")
+    flag = fetch.add_argument_group("download").add_argument
+    flag("--out", metavar="DIR", type=Path, help="output folder (default: data/BENCHMARK)")
+    flag("--revision", metavar="REV", default="", help="branch, tag or commit (default: the newest)")
+    flag("--accept", action="store_true", help="accept the licence, which is printed first")
     for action in (check, fetch):
         add_insecure_flag(action)
 

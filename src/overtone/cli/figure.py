@@ -42,8 +42,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--label", metavar="TEXT", action="append", default=[],
         help="label of a run, in the order of the runs; repeatable (default: its model)",
     )  # fmt: skip
-    parser.add_argument("--arena", metavar="DIR", type=Path, help="folder of an arena, for the figure 'arena'")
     add_choices(parser, by=False)
+    flag = parser.add_argument_group("arena").add_argument
+    flag("--arena", metavar="DIR", type=Path, help="folder of an arena, for the figure 'arena'")
 
 
 def main(args: argparse.Namespace) -> int:

@@ -41,13 +41,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     questions.add_argument("judge", metavar="JUDGE", help="SPEC of a judge")
     for action in (validate, questions):
-        action.add_argument(
-            "--labels", metavar="FILE", type=Path, required=True, help="human labels (.csv, .jsonl or .json)"
-        )
-        action.add_argument(
-            "--rubric", metavar="NAME", help="name of a rubric, or its .toml file (default: by the labels)"
-        )
-        action.add_argument(
+        flag = action.add_argument_group("labels").add_argument
+        flag("--labels", metavar="FILE", type=Path, required=True, help="human labels (.csv, .jsonl or .json)")
+        flag("--rubric", metavar="NAME", help="name of a rubric, or its .toml file (default: by the labels)")
+        flag(
             "--dimension", metavar="OURS=THEIRS", action="append", default=[],
             help="dimension of the rubric and its name in the label file; repeatable",
         )  # fmt: skip
@@ -66,16 +63,14 @@ def add(parser: argparse.ArgumentParser) -> None:
     reader.add_argument("--out", metavar="DIR", type=Path, help="folder for verdicts (default: judges/LABEL)")
     add_insecure_flag(reader)
     for action in (validate, questions, hear):
-        action.add_argument(
-            "--repeats", metavar="N", type=int, help="number of repeats per question (default: as in the SPEC)"
-        )
-        action.add_argument(
+        flag = action.add_argument_group("sample").add_argument
+        flag("--repeats", metavar="N", type=int, help="number of repeats per question (default: as in the SPEC)")
+        flag(
             "--limit", metavar="N", type=int, help="judge about N units, sampled by group; with hear: N pairs per part"
         )
-        action.add_argument(
-            "--out", metavar="DIR", type=Path, help="folder for verdicts and results (default: judges/LABEL)"
-        )
-        action.add_argument("--seed", metavar="N", type=int, default=0, help="random seed of the sample (default: 0)")
+        flag("--seed", metavar="N", type=int, default=0, help="random seed of the sample (default: 0)")
+        flag = action.add_argument_group("output").add_argument
+        flag("--out", metavar="DIR", type=Path, help="folder for verdicts and results (default: judges/LABEL)")
         add_insecure_flag(action)
     actions.add_parser("list", help="list the rubrics and the judges validated for them")
     show = actions.add_parser("show", help="print the messages that a judge receives with a rubric")

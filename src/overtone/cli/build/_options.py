@@ -43,15 +43,17 @@ def add_out(parser: argparse.ArgumentParser) -> None:
 
 def add_making(parser: argparse.ArgumentParser) -> None:
     """Add the flags of sets that are made here: how many processes, which randomness, whether gates run."""
-    parser.add_argument("--jobs", metavar="N", type=positive, help="number of processes (default: one per core)")
-    parser.add_argument("--seed", metavar="N", type=int, default=0, help="seed of all randomness (default: 0)")
-    parser.add_argument("--no-gates", action="store_true", help="check nothing and leave nothing out")
+    flag = parser.add_argument_group("how it is made").add_argument
+    flag("--jobs", metavar="N", type=positive, help="number of processes (default: one per core)")
+    flag("--seed", metavar="N", type=int, default=0, help="seed of all randomness (default: 0)")
+    flag("--no-gates", action="store_true", help="check nothing and leave nothing out")
 
 
 def add_speaking(parser: argparse.ArgumentParser) -> None:
     """Add the flags of sets that are spoken: voices, sounds, deliveries, rooms."""
     add_out(parser)
-    parser.add_argument(
+    flag = parser.add_argument_group("voices and sounds").add_argument
+    flag(
         "--voice",
         metavar="SPEC",
         action="append",
@@ -59,16 +61,10 @@ def add_speaking(parser: argparse.ArgumentParser) -> None:
         help="espeak (default), flite, festival, openai:MODEL, command:…, recordings:DIR; repeat it to mix voices",
     )
     add_insecure_flag(parser)
-    parser.add_argument(
-        "--sounds", metavar="DIR", default="", help="folder of real sounds in ESC-50, FSD50K or AudioCaps layout"
-    )
-    parser.add_argument(
-        "--strength", metavar="X", type=float, default=1.0, help="delivery strength, 0–1.5 (default: 1)"
-    )
-    parser.add_argument(
-        "--snr", metavar="DB", type=float, default=10.0, help="level of the voice over its scene (default: 10)"
-    )
-    parser.add_argument("--room", metavar="KIND", default="", help="room to render: small, hall, street, car")
+    flag("--sounds", metavar="DIR", default="", help="folder of real sounds in ESC-50, FSD50K or AudioCaps layout")
+    flag("--strength", metavar="X", type=float, default=1.0, help="delivery strength, 0–1.5 (default: 1)")
+    flag("--snr", metavar="DB", type=float, default=10.0, help="level of the voice over its scene (default: 10)")
+    flag("--room", metavar="KIND", default="", help="room to render: small, hall, street, car")
     add_making(parser)
 
 

@@ -16,23 +16,20 @@ EXAMPLES = """examples:
 
 
 def add(parser: argparse.ArgumentParser, name: str) -> None:
+    flag = parser.add_argument_group("what is built").add_argument
     add_speaking(parser)
-    parser.add_argument(
-        "--only", metavar="SETTING", type=names, default=(), help="setting to build, context or tone (default: both)"
-    )
-    parser.add_argument(
-        "--per-setting", metavar="N", type=positive, help="first N groups of each setting (default: all)"
-    )
-    parser.add_argument("--meld", metavar="DIR", type=Path, help="MELD's tables, whose contexts replace our texts")
-    parser.add_argument("--clips", metavar="DIR", type=Path, help="MELD's recordings, dia<D>_utt<U>.wav (needs --meld)")
-    parser.add_argument(
+    flag("--only", metavar="SETTING", type=names, default=(), help="setting to build, context or tone (default: both)")
+    flag("--per-setting", metavar="N", type=positive, help="first N groups of each setting (default: all)")
+    flag("--meld", metavar="DIR", type=Path, help="MELD's tables, whose contexts replace our texts")
+    flag("--clips", metavar="DIR", type=Path, help="MELD's recordings, dia<D>_utt<U>.wav (needs --meld)")
+    flag(
         "--tones",
         metavar="CSV",
         type=Path,
         help="your recordings: a table (file, words, tone, speaker), or EmoV-DB's folder",
     )
-    parser.add_argument("--licence", metavar="ID", default="", help="licence of your texts and recordings")
-    parser.add_argument("--recognise", action="store_true", help="store a transcript of each clip, even without gates")
+    flag("--licence", metavar="ID", default="", help="licence of your texts and recordings")
+    flag("--recognise", action="store_true", help="store a transcript of each clip, even without gates")
     parser.epilog = EXAMPLES
 
 

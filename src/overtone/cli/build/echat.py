@@ -23,16 +23,15 @@ _SHOWN = 8
 
 def add(parser: argparse.ArgumentParser, name: str) -> None:
     add_out(parser)
-    parser.add_argument("--only", metavar="PART,…", type=names, default=(), help="parts to build (default: all)")
-    parser.add_argument("--count", metavar="N", type=positive, help="exchanges in train; the other parts scale with it")
-    add_packs(parser)
-    parser.add_argument("--shards", action="store_true", help="also write tar shards")
-    parser.add_argument("--reply-audio", action="store_true", help="keep the audio of replies beside their tokens")
-    parser.add_argument("--texts-from", metavar="DIR", type=Path, help="complete a folder that was begun elsewhere")
-    parser.add_argument("--hear-again", action="store_true", help="repeat checks and replies that are already known")
-    parser.add_argument(
-        "--speech", metavar="SPEC", default="", help="tokens of the replies: units or s3:FOLDER (default: units)"
-    )
+    flag = parser.add_argument_group("what is built").add_argument
+    flag("--only", metavar="PART,…", type=names, default=(), help="parts to build (default: all)")
+    flag("--count", metavar="N", type=positive, help="exchanges in train; the other parts scale with it")
+    flag("--texts-from", metavar="DIR", type=Path, help="complete a folder that was begun elsewhere")
+    flag("--hear-again", action="store_true", help="repeat checks and replies that are already known")
+    flag = add_packs(parser).add_argument
+    flag("--shards", action="store_true", help="also write tar shards")
+    flag("--reply-audio", action="store_true", help="keep the audio of replies beside their tokens")
+    flag("--speech", metavar="SPEC", default="", help="tokens of the replies: units or s3:FOLDER (default: units)")
     add_making(parser)
     records = parser.add_argument_group("records that you have")
     records.add_argument(
@@ -42,9 +41,12 @@ def add(parser: argparse.ArgumentParser, name: str) -> None:
     parser.epilog = EXAMPLES
 
 
-def add_packs(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--pack", metavar="DIR", type=Path, help="also write each part as a pack, which training reads")
-    parser.add_argument("--pack-only", action="store_true", help="write packs (in OUT/pack) and no sound files")
+def add_packs(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """Add the flags of packs. Return their group."""
+    group = parser.add_argument_group("what is written")
+    group.add_argument("--pack", metavar="DIR", type=Path, help="also write each part as a pack, which training reads")
+    group.add_argument("--pack-only", action="store_true", help="write packs (in OUT/pack) and no sound files")
+    return group
 
 
 def pack_of(args: argparse.Namespace) -> str:

@@ -15,13 +15,12 @@ EXAMPLES = """examples:
 
 
 def add(parser: argparse.ArgumentParser, name: str) -> None:
+    flag = parser.add_argument_group("what is built").add_argument
     add_speaking(parser)
-    parser.add_argument(
+    flag(
         "--only", metavar="CATEGORY,…", type=names, default=(), help="categories to build, e.g. emotion (default: all)"
     )
-    parser.add_argument(
-        "--per-category", metavar="N", type=positive, help="first N sentences of each category (default: all)"
-    )
+    flag("--per-category", metavar="N", type=positive, help="first N sentences of each category (default: all)")
     parser.epilog = EXAMPLES
 
 

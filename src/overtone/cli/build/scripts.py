@@ -20,19 +20,16 @@ FILE = """examples:
 
 
 def add(parser: argparse.ArgumentParser, name: str) -> None:
+    flag = parser.add_argument_group("what is built").add_argument
     add_speaking(parser)
-    parser.add_argument(
-        "--only", metavar="CUE,…", type=names, default=(), help="cues whose scripts are built (default: all)"
-    )
-    parser.add_argument("--per-cue", metavar="N", type=positive, help="first N scripts of each cue (default: all)")
-    parser.add_argument(
-        "--solver", metavar="SPEC", action="append", default=[], help="model for the leak test; repeatable"
-    )
-    parser.add_argument("--ratings", metavar="CSV", type=Path, help="ratings of listeners: listener,clip,heard")
-    parser.add_argument("--reviews", metavar="DIR", type=Path, help="review sheets; only accepted scripts are built")
-    parser.add_argument("--release", action="store_true", help="refuse unless all gates pass and the licences agree")
+    flag("--only", metavar="CUE,…", type=names, default=(), help="cues whose scripts are built (default: all)")
+    flag("--per-cue", metavar="N", type=positive, help="first N scripts of each cue (default: all)")
+    flag("--solver", metavar="SPEC", action="append", default=[], help="model for the leak test; repeatable")
+    flag("--ratings", metavar="CSV", type=Path, help="ratings of listeners: listener,clip,heard")
+    flag("--reviews", metavar="DIR", type=Path, help="review sheets; only accepted scripts are built")
+    flag("--release", action="store_true", help="refuse unless all gates pass and the licences agree")
     if name == "FILE":
-        parser.add_argument("--licence", metavar="ID", default="", help="licence of your texts, e.g. CC-BY-4.0")
+        flag("--licence", metavar="ID", default="", help="licence of your texts, e.g. CC-BY-4.0")
     parser.epilog = FILE if name == "FILE" else OPEN
 
 
