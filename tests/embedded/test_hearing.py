@@ -8,6 +8,7 @@ import pytest
 from overtone import audio
 from overtone.cues import BY_SLUG
 from overtone.embedded import espeak_voice, hearing
+from overtone.errors import DataError
 
 
 def test_the_ear_that_ships_knows_every_cue_and_its_own_accuracy() -> None:
@@ -54,3 +55,27 @@ def test_a_womans_and_a_mans_voice_and_a_whisper_are_told_apart() -> None:
         samples, rate = espeak_voice.speak("We counted eleven boats in the harbour.", voice=name, rate_wpm=160)
         posterior = ear.posterior(hearing.features(samples * 0.3, rate), options)
         assert posterior[options[0]] > 0.5, (name, posterior)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda data: b"{", "not a classifier of voices"),
+        (lambda data: b'{"a": 1}', "not a classifier of voices"),
+        (lambda data: data.replace(b'"rms_dbfs"', b'"loudness"'), "fitted to other measures"),
+        (lambda data: data.replace(b'"male"', b'"martian"'), "'martian' is not a cue"),
+    ],
+)
+def test_a_file_that_is_not_a_classifier_is_refused(tmp_path, change, message) -> None:  # type: ignore[no-untyped-def]
+    path = tmp_path / "ear.json"
+    path.write_bytes(change(hearing.DATA.read_bytes()))
+    with pytest.raises(DataError, match=message):
+        hearing.read_file(path)
+
+
+def test_the_identity_of_a_file_changes_with_its_bytes(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    path = tmp_path / "ear.json"
+    path.write_bytes(hearing.DATA.read_bytes())
+    before = hearing.identity(path)
+    path.write_bytes(hearing.DATA.read_bytes() + b"\n")
+    assert hearing.read_file(path) == hearing.load() and hearing.identity(path) != before
