@@ -10,31 +10,24 @@ bytes, which the results name by their SHA-256. Needs tokenizers and gguf (the e
 from __future__ import annotations
 
 import argparse
-import csv
 import gzip
 import hashlib
 import json
 import lzma
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 
+from overtone.benchmarks.emobank.bank import PERSPECTIVES, Bank
+from overtone.benchmarks.emobank.files import read_bank
+from overtone.benchmarks.emobank.prompts import ASK, WHO
 from overtone.cues import BY_SLUG
 from overtone.echat.net import config as configs
 from overtone.echat.net.tokenizer import gguf_file, gguf_reader, open_tokenizer
 
-from .design import DIMENSIONS, PERSPECTIVES
-
-WHO = {  # as many tokens each, so that all arms learn from as many
-    "reader": "How does a reader of this sentence feel?",
-    "writer": "How does the writer of this sentence feel?",
-    "merged": "Which feeling is there in this sentence overall?",
-}
-ASK = '{who} Rate valence, arousal and dominance from 1 to 9.\nSentence: "{text}"'
 CHAT = "<|im_start|>user\n{}<|im_end|>\n<|im_start|>assistant\n"
 INPUTS = Path(__file__).with_name("inputs")
 WINDOW, WINDOWS = 256, 96  # of the plain text
@@ -54,43 +47,16 @@ class Encoder:
 
 
 # ── EmoBank ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-def read_bank(folder: Path) -> tuple[dict[str, Any], list[str]]:
-    """Return the fields of `design.Bank` and the texts of the sentences that have both perspectives.
-
-    The authors dropped ratings of 1, 1, 1, and so does this: the means of the rest are the published ones.
-    """
-    with (folder / "meta.tsv").open(encoding="utf-8", newline="") as file:
-        meta = {row["id"]: row for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)}
-    ratings: dict[str, dict[str, list[list[float]]]] = {who: {} for who in PERSPECTIVES}
-    for who, by_id in ratings.items():
-        for row in _rows(folder / f"individual_{who}_ratings.csv"):
-            if (rating := _numbers(row)) != [1, 1, 1]:
-                by_id.setdefault(row["id"], []).append(rating)
-    means = {who: {row["id"]: _numbers(row) for row in _rows(folder / f"{who}.csv")} for who in PERSPECTIVES}
-    rows = list(_rows(folder / "emobank.csv"))
-    ids = [row["id"] for row in rows]
-    bank = {
-        "ids": ids,
-        "documents": [meta[i]["document"] for i in ids],
-        "genres": [meta[i]["category"] for i in ids],
-        "splits": [row["split"] for row in rows],
-        "means": {who: [means[who][i] for i in ids] for who in PERSPECTIVES},
-        "ratings": {who: [ratings[who][i] for i in ids] for who in PERSPECTIVES},
+def bank_fields(bank: Bank) -> dict[str, Any]:
+    """Return the fields of EmoBank that the study reads, as plain lists; its prompts hold the sentences."""
+    return {
+        "ids": bank.ids,
+        "documents": bank.documents,
+        "genres": bank.genres,
+        "splits": bank.splits,
+        "means": {who: bank.means[who].tolist() for who in PERSPECTIVES},
+        "ratings": {who: [ratings.tolist() for ratings in bank.ratings[who]] for who in PERSPECTIVES},
     }
-    for who in PERSPECTIVES:
-        again = np.array([np.mean(r, 0) for r in bank["ratings"][who]])
-        if np.abs(again - np.array(bank["means"][who])).max() > 0.01:
-            raise ValueError(f"{folder}: the {who}s' means are not those of their ratings")
-    return bank, [row["text"] for row in rows]
-
-
-def _rows(path: Path) -> Iterator[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        yield from csv.DictReader(file)
-
-
-def _numbers(row: dict[str, str]) -> list[float]:
-    return [float(row[d]) for d in DIMENSIONS]
 
 
 def prompts(encode: Encoder, texts: list[str]) -> tuple[dict[str, list[int]], list[list[int]]]:
@@ -198,11 +164,11 @@ def main() -> None:
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     encode = Encoder()
-    bank, texts = read_bank(args.emobank)
-    heads, tails = prompts(encode, texts)
+    bank = read_bank(args.emobank)
+    heads, tails = prompts(encode, bank.texts)
     rows = [json.loads(line) for line in lzma.decompress((INPUTS / "open.jsonl.xz").read_bytes()).splitlines()]
     data = {
-        "bank": bank,
+        "bank": bank_fields(bank),
         "heads": heads,
         "tails": tails,
         "digits": [encode(str(d))[0] for d in range(10)],

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -72,6 +74,29 @@ def read_rows(path: Path) -> Iterator[tuple[str, Fields]]:
             if not isinstance(value, dict):
                 raise DataError(f"{where} holds {kind_of(value)}, but an object is expected")
             yield where, lowered(value)
+
+
+def read_csv(
+    path: Path, columns: Sequence[str], delimiter: str = ",", quoting: Literal[0, 3] = csv.QUOTE_MINIMAL
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield (place, row) for every line of a table. Raises DataError if one of `columns` is missing or a line has
+    another number of cells than the first."""
+    name = shown(str(path))
+    try:
+        content = _read_bytes(path).decode()
+    except UnicodeDecodeError as error:
+        raise DataError(f"{name}: not UTF-8 text (byte {error.start}); fetch the file again") from None
+    reader = csv.DictReader(io.StringIO(content, newline=""), strict=True, delimiter=delimiter, quoting=quoting)
+    try:
+        if missing := [column for column in columns if column not in (reader.fieldnames or ())]:
+            raise DataError(f"{name}: has no column {', '.join(missing)}; fetch the file again")
+        for row in reader:
+            where = f"{name}, line {reader.line_num}"
+            if None in row or None in row.values():
+                raise DataError(f"{where}: the number of cells differs from the first line; fetch the file again")
+            yield where, row
+    except csv.Error as error:
+        raise DataError(f"{name}, line {reader.line_num}: not usable CSV ({error}); fetch the file again") from None
 
 
 def text(fields: Fields, keys: Sequence[str], where: str) -> str:

@@ -6,17 +6,15 @@ pair matters: a model that hears the animal but cannot say what the animal eats 
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from overtone.benchmarks._files import lowered, read_json, text
+from overtone.benchmarks._files import lowered, read_csv, read_json, text
 from overtone.benchmarks._folder import BenchmarkFolder, cue_of
 from overtone.errors import DataError
-from overtone.paths import inside, read_plain, shown
+from overtone.paths import inside, shown
 from overtone.schema import Clip, Item, Option, Turn
 from overtone.suite import Column, Facts, Headline, Means, Published, Release, Suite
 
@@ -24,7 +22,6 @@ TRACKS = ("gender", "language", "emotion", "animal")
 HOMES = ("", "data/", "SAKURA/data/")  # folders that may hold the tracks
 HOPS = {"single": 1, "multi": 2}  # → level
 FIELDS = ("attribute_label", "single_instruction", "single_answer", "multi_instruction", "multi_answer")
-_MAX_BYTES = 100_000_000
 _MARK = re.compile(r"(?:(?<=\s)|^)\(([a-z])\)\s*")
 _ANSWER = re.compile(r"\(([a-z])\)\s*(.*)", re.S)
 
@@ -198,24 +195,9 @@ Rows = dict[str, tuple[str, dict[str, str]]]  # name of a recording → its plac
 
 
 def _read_csv(path: Path) -> Rows:
-    name = shown(str(path))
-    try:
-        content = read_plain(path, _MAX_BYTES).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{name}: not UTF-8 text (byte {error.start}); fetch the file again") from None
-    reader = csv.DictReader(io.StringIO(content, newline=""), strict=True)
     rows: Rows = {}
-    try:
-        missing = {"file", *FIELDS} - set(reader.fieldnames or ())
-        if missing:
-            raise DataError(f"{name}: has no column {', '.join(sorted(missing))}; fetch the file again")
-        for row in reader:
-            where = f"{name}, line {reader.line_num}"
-            if None in row or None in row.values():
-                raise DataError(f"{where}: the number of cells differs from the first line; fetch the file again")
-            _keep(rows, row["file"], row, where)
-    except csv.Error as error:
-        raise DataError(f"{name}, line {reader.line_num}: not usable CSV ({error}); fetch the file again") from None
+    for where, row in read_csv(path, ("file", *sorted(FIELDS))):
+        _keep(rows, row["file"], row, where)
     return rows
 
 

@@ -1,0 +1,78 @@
+"""EmoBank's rated sentences as arrays, and how they are split into rows to learn from and rows to be tested on."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+DIMENSIONS = ("V", "A", "D")
+PERSPECTIVES = ("reader", "writer")
+SPLITS = ("official", "document", "genre")
+FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Bank:
+    """EmoBank's sentences that have both perspectives: (n,) lists, (n, 3) means, (k, 3) ratings per sentence.
+
+    `texts` is empty where a copy without the sentences is read, like the tokens of a study.
+    """
+
+    ids: list[str]
+    documents: list[str]
+    genres: list[str]
+    splits: list[str]
+    means: dict[str, Array]
+    ratings: dict[str, list[Array]]
+    texts: list[str] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def clusters(self) -> list[str]:
+        """The document of each row. SemEval's headlines have nothing in common, so each is its own."""
+        return [i if g == "SemEval" else d for i, d, g in zip(self.ids, self.documents, self.genres, strict=True)]
+
+    def folds(self, count: int = FOLDS) -> Array:
+        """Return a fold per row: documents go whole, the largest first, to the fold with the fewest rows of its genre
+        (and then the fewest rows). Equal texts can be in two documents; they are too few to matter."""
+        sizes: dict[tuple[str, str], int] = defaultdict(int)
+        for genre, cluster in zip(self.genres, self.clusters, strict=True):
+            sizes[genre, cluster] += 1
+        rows: dict[str, list[int]] = {genre: [0] * count for genre in self.genres}
+        total = [0] * count
+        fold_of = {}
+        for (genre, cluster), size in sorted(sizes.items(), key=lambda entry: (-entry[1], entry[0])):
+            fold = min(range(count), key=lambda k: (rows[genre][k], total[k], k))
+            rows[genre][fold] += size
+            total[fold] += size
+            fold_of[cluster] = fold
+        return np.array([fold_of[cluster] for cluster in self.clusters])
+
+    def rows(self, split: str, part: str = "") -> tuple[Array, Array]:
+        """Return the indices of the rows to learn from and of those to be tested on.
+
+        `part` is the held-out fold (0 to 4) of `document` and the held-out genre of `genre`. Raise ValueError for an
+        unknown split or part.
+        """
+        if split == "official":
+            held = np.array([split == "test" for split in self.splits])
+            learnt = np.array([split == "train" for split in self.splits])
+            return np.flatnonzero(learnt), np.flatnonzero(held)
+        if split == "document":
+            if part not in map(str, range(FOLDS)):
+                raise ValueError(f"there is no fold {part!r}; the folds are 0 to {FOLDS - 1}")
+            held = self.folds() == int(part)
+        elif split == "genre":
+            if part not in self.genres:
+                raise ValueError(f"there is no genre {part!r}; there are {', '.join(sorted(set(self.genres)))}")
+            held = np.array([genre == part for genre in self.genres])
+        else:
+            raise ValueError(f"there is no split {split!r}; the splits are {', '.join(SPLITS)}")
+        return np.flatnonzero(~held), np.flatnonzero(held)
