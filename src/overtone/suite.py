@@ -97,7 +97,20 @@ class Kappa(Struct, frozen=True, tag="kappa"):
     steps: Mapping[str, float]  # what is noted → its place on the scale
 
 
-Reduce = Means | Right | Kappa
+class Pearson(Struct, frozen=True, tag="pearson"):
+    """Pearson's r between the column's score and `against`, a number in a score's details named `metric.key`.
+
+    With `less`, (field, first, second): r between differences, the reply of each case whose item has the first value in
+    this field minus that with the second. The interval is a jackknife over groups."""
+
+    against: str
+    less: tuple[str, str, str] | None = None
+
+    def __post_init__(self) -> None:
+        _check_fields([self.less[0]] if self.less else [])
+
+
+Reduce = Means | Right | Kappa | Pearson
 
 
 class Column(Struct, frozen=True):

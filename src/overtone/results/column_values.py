@@ -5,13 +5,17 @@ A benchmark describes its columns as data (see `overtone.suite`). This module im
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from msgspec import Struct
 
 from overtone.schema import Item
-from overtone.suite import Column, Difference, Kappa, Means, NoteIn, Reduce, ReplyValue, Right, VerdictShare, Wins
+from overtone.stats.correlation import pearson
+from overtone.suite import (
+    Column, Difference, Kappa, Means, NoteIn, Pearson, Reduce, ReplyValue, Right, VerdictShare, Wins,
+)  # fmt: skip
 
 
 class Scored(Struct, frozen=True):
@@ -117,6 +121,31 @@ def reduced(rule: Reduce, score: str, groups: Groups) -> float | None:
             return _right(rule, groups, score)
         case Kappa():
             return _kappa(rule, groups)
+        case Pearson():
+            rows = correlated(rule, score, [reply for group in groups for reply in group])
+            r = pearson([x for x, _, _ in rows], [y for _, y, _ in rows]) if rows else math.nan
+            return None if math.isnan(r) else r
+
+
+def correlated(rule: Pearson, score: str, replies: Iterable[Scored]) -> list[tuple[float, float, str]]:
+    """Return the rows that a correlation is computed from: the score, what it is compared with, and the group."""
+    rows: list[tuple[float, float, str]] = []
+    sides: dict[tuple[str, str, int], dict[str, tuple[float, float, str]]] = {}
+    for reply in replies:
+        x, y = reply.values.get(score), reply.values.get(rule.against)
+        if x is None or y is None:
+            continue
+        row = (x, y, reply.item.group)
+        if rule.less is None:
+            rows.append(row)
+        else:
+            side = sides.setdefault((reply.item.case, reply.condition, reply.repeat), {})
+            side[str(getattr(reply.item, rule.less[0]))] = row
+    if rule.less is not None:
+        _, first, second = rule.less
+        pairs = [(side[first], side[second]) for side in sides.values() if first in side and second in side]
+        rows = [(a[0] - b[0], a[1] - b[1], a[2]) for a, b in pairs]
+    return rows
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

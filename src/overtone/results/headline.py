@@ -10,17 +10,18 @@ import numpy as np
 from msgspec import Struct
 
 from overtone.results.case_names import KeyedCases, unique
-from overtone.results.column_values import Scored, counted_replies, counts_item, reduced, reply_value
+from overtone.results.column_values import Scored, correlated, counted_replies, counts_item, reduced, reply_value
 from overtone.results.headline_condition import by_condition
 from overtone.results.judge_scores import PANEL, judges_of, read_dimensions, value
 from overtone.results.load import Answer, Reading
 from overtone.results.measures import Estimate, estimate, on_scale, within
 from overtone.schema import Item
 from overtone.stats import bootstrap, corpus_sums
-from overtone.suite import Column, Headline
+from overtone.suite import Column, Headline, Pearson
 
 SEED = 13
 DRAWS = 1000
+STILL = 1e-9  # a smaller spread is rounding error
 UNNAMED = "not named"  # the name of the line for items without a value of the field that names the lines
 Scales = Mapping[str, tuple[float, float]]  # a score's name → its ends
 
@@ -75,7 +76,9 @@ def read_scored(reading: Reading) -> list[Scored]:
     judges = {key: judges_of(key, reading.signatures) for key in judges}
     suite = reading.suite
     columns = [column for headline in suite.headlines for column in headline.columns] if suite is not None else []
-    parts = sorted({column.score for column in columns if "." in column.score})
+    named = [column.score for column in columns]
+    named += [column.reduce.against for column in columns if isinstance(column.reduce, Pearson)]
+    parts = sorted({name for name in named if "." in name})
     read: dict[tuple[int, int], tuple[dict[str, float | None], dict[str, str]]] = {}  # answers may share their scores
     scored = []
     for condition, answers in by_condition(reading).items():
@@ -166,6 +169,8 @@ def number(column: Column, replies: Sequence[Scored], scales: Scales | None = No
         yes_or_no = (scale, offset) == (1, 0) and all(v is None or v in (0.0, 1.0) for v in values)
         rows = [(v, r.item.group) for v, r in zip(values, counted, strict=True)]
         return _bounded(estimate(rows, kind="proportion" if yes_or_no else "mean"), column, scales or {})
+    if isinstance(column.reduce, Pearson):
+        return _bounded(_correlation(column, column.reduce, replies), column, scales or {})
     groups: dict[str, list[Scored]] = {}
     for reply in replies:
         groups.setdefault(reply.item.group, []).append(reply)
@@ -179,6 +184,29 @@ def number(column: Column, replies: Sequence[Scored], scales: Scales | None = No
     known = sum(reply.values.get(column.score) is not None for reply in replies) if column.score else len(replies)
     value, low, high = (None if math.isnan(x) else x for x in (interval.value, interval.low, interval.high))
     return _uncertain(Estimate(value, low, high, known, len(replies), scripts=len(whole)))
+
+
+def _correlation(column: Column, rule: Pearson, replies: Sequence[Scored]) -> Estimate:
+    """Return Pearson's r with a jackknife interval over groups: sums per group are enough, so long runs are fast."""
+    rows = correlated(rule, column.score, replies)
+    if not rows:
+        return Estimate(None, None, None, 0, len(replies))
+    x, y = (np.array([row[side] for row in rows]) for side in (0, 1))
+    if np.ptp(x) < STILL or np.ptp(y) < STILL:
+        same = "no correlation: one side has the same value in all replies"
+        return Estimate(None, None, None, len(rows), len(replies), note=same)
+    x, y = x - x.mean(), y - y.mean()  # so that the squares do not cancel
+    sums = np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], 1)
+
+    def r(total: corpus_sums.Sums) -> float:
+        n, a, b, aa, bb, ab = total
+        spread = (aa - a * a / n) * (bb - b * b / n)
+        return float((ab - a * b / n) / math.sqrt(spread)) if n > 1.5 and spread > STILL**2 else math.nan
+
+    interval = corpus_sums.jackknife(sums, [group for _, _, group in rows], r)
+    value, low, high = (None if math.isnan(v) else v for v in (interval.value, interval.low, interval.high))
+    asked = len(replies) // (2 if rule.less else 1)
+    return Estimate(value, low, high, len(rows), asked, scripts=len({row[2] for row in rows}))
 
 
 def _uncertain(made: Estimate) -> Estimate:

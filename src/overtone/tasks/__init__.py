@@ -206,6 +206,8 @@ def conditions(item: Item, prompts: Sequence[str], inputs: Sequence[str]) -> tup
         chosen = ["task"] if set(prompts) != {LIKELIHOOD} else []
         if LIKELIHOOD in prompts and _is_likely(item):
             chosen = [*chosen, LIKELIHOOD]
+    if item.task == "rate":  # a sentence to rate is text
+        inputs = ["transcript"]
     if item.task == "transcribe":
         inputs = [given for given in inputs if given in ("audio", "silence")]
     if not item.context:
