@@ -150,9 +150,7 @@ def _numbers(row: Mapping[str, str], where: str) -> tuple[float, ...]:
     return tuple(values)
 
 
-def _check_means(
-    means: Mapping[str, _Mean], ratings: Mapping[str, list[tuple[float, ...]]], rated: Path
-) -> None:
+def _check_means(means: Mapping[str, _Mean], ratings: Mapping[str, list[tuple[float, ...]]], rated: Path) -> None:
     """Raise DataError unless every line has the number and the means of its single ratings."""
     name = shown(rated.name)
     for sentence, mean in means.items():
