@@ -219,7 +219,7 @@ class Likelihood(Struct, frozen=True, omit_defaults=True):
 
     @property
     def less(self) -> float | None:
-        """The log-likelihood less its prior: how much the clip or its words say for this alternative."""
+        """The log-likelihood minus its prior: how much the clip or its words say for this alternative."""
         return None if self.prior is None else self.total - self.prior
 
 

@@ -25,7 +25,8 @@ TEMPLATE = (
     "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}"
     "{{ '[unused9]系统：[unused10]' }}{% endif %}"
     + "".join(
-        f"{{% if message['role'] == '{role}' %}}{{{{ '[unused9]{name}' + message['content'] + '[unused10]' }}}}{{% endif %}}"
+        f"{{% if message['role'] == '{role}' %}}"
+        f"{{{{ '[unused9]{name}' + message['content'] + '[unused10]' }}}}{{% endif %}}"
         for role, name in ROLES.items()
     )
     + "{% endfor %}{% if add_generation_prompt %}{{ '[unused9]助手：' }}{% endif %}"
@@ -60,7 +61,8 @@ def write_tokenizer(folder: Path) -> int:
 
 def write_weights(folder: Path, vocabulary: int, eos: int) -> tuple[dict[str, Any], dict[str, Tensor]]:
     config = {
-        "architectures": ["PanguEmbeddedForCausalLM"], "model_type": "PanguEmbedded", "bias": True, "hidden_act": "silu",
+        "architectures": ["PanguEmbeddedForCausalLM"], "model_type": "PanguEmbedded", "bias": True,
+        "hidden_act": "silu",
         "bos_token_id": 1, "pad_token_id": 0, "eos_token_id": eos, "max_position_embeddings": 512, "rms_norm_eps": 1e-5,
         "rope_theta": 16000000.0, "tie_word_embeddings": False, "vocab_size": vocabulary, **SIZES,
         "auto_map": {"AutoModelForCausalLM": "modeling_openpangu_dense.PanguEmbeddedForCausalLM"},

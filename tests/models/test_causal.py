@@ -167,7 +167,7 @@ def test_a_chat_that_does_not_fit_is_refused_alone(tiny: Path) -> None:
     long = Request(Key("b", "task/transcript"), (Message("user", ("word " * 300,)),), task="choose")
 
     async def use(model: Cascade) -> Reply:
-        with pytest.raises(ModelFailure, match="too_large.* it holds 512"):
+        with pytest.raises(ModelFailure, match=r"too_large.* it holds 512"):
             await model.ask(long)
         return await model.ask(weighed())
 
@@ -229,7 +229,7 @@ def test_a_missing_environment_is_named_with_the_way_to_install_it(
     tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OVERTONE_WORKER_PYTHON", str(tmp_path / "none"))
-    with pytest.raises(UsageError, match=r"no Python for the worker .* requirements\.txt"):
+    with pytest.raises(UsageError, match=r"no Python for the worker .*requirements\.txt"):
         ask(f"cascade?lm={tiny}&speech=no", weighed())
     bare = tmp_path / "python"
     bare.write_text(f'#!/bin/sh\nexec {PYTHON} -S "$@"\n')  # without its packages

@@ -46,11 +46,11 @@ def _yin(
     both, difference = _difference(frames, window, longest)
     dips = np.ones_like(difference)
     mean = np.zeros(len(frames))
-    for lag in range(1, longest):  # a cumulative sum over lags, of all frames at once
-        mean += difference[lag]
+    for step in range(1, longest):  # a cumulative sum over lags, of all frames at once
+        mean += difference[step]
         # The mean of a quiet frame is tiny; such a frame counts as aperiodic instead of dividing by almost 0.
-        average = mean / lag
-        np.divide(difference[lag], average, out=dips[lag], where=average > 1e-9 * window)
+        average = mean / step
+        np.divide(difference[step], average, out=dips[step], where=average > 1e-9 * window)
     first = int(rate / HIGH_HZ)
     lag = _lag(dips[first : longest - 1]) + first
     left, middle, right = difference[lag - 1, columns], difference[lag, columns], difference[lag + 1, columns]

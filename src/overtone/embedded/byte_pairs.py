@@ -1,7 +1,8 @@
 """SmolLM2's tokenizer in plain Python, from the lists in the model's GGUF file.
 
-Byte-level byte pairs, with digits one by one. llama.cpp tokenises prompts itself, but its Python package has no function
-that returns the tokens of a text, which the likelihood of an answer needs. Text is data: a written mark is not a mark.
+Byte-level byte pairs, with digits one by one. llama.cpp tokenises prompts itself, but its Python package has no
+function that returns the tokens of a text, which the likelihood of an answer needs. Special tokens that a text spells
+out are read as plain text.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
+from itertools import pairwise
 from pathlib import Path
 
 from overtone.embedded.gguf import read_strings
@@ -36,7 +38,7 @@ class BytePairs:
         """Merge the bytes of a word, always the pair that was learnt first."""
         parts = [_bytes()[byte] for byte in word.encode()]
         while len(parts) > 1:
-            ranked = [(self._ranks.get(pair, -1), at) for at, pair in enumerate(zip(parts, parts[1:], strict=False))]
+            ranked = [(self._ranks.get(pair, -1), at) for at, pair in enumerate(pairwise(parts))]
             known = [found for found in ranked if found[0] >= 0]
             if not known:
                 break

@@ -169,7 +169,7 @@ class Embedder:
             weights -= weights.max(-1, keepdims=True)
             np.exp(weights, out=weights)
             weights /= weights.sum(-1, keepdims=True)
-            mixed = (weights @ value).transpose(0, 2, 1, 3).reshape(-1, WIDTH)
+            mixed: Vectors = np.asarray((weights @ value).transpose(0, 2, 1, 3).reshape(-1, WIDTH), np.float32)
             mixed = _linear(mixed, *part["mixed"])
             mixed += x
             x = _normed(mixed, *part["mixed_norm"])

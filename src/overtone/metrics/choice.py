@@ -51,11 +51,11 @@ SCORES = {
         measures=(
             MeasureInfo(
                 "voice_accuracy_less", "Voice accuracy, likelihood less prior", "choose", 1, gold=True,
-                column="Voice ACC, less prior", help="By each option's likelihood less that without the clip",
+                column="Voice ACC, less prior", help="By each option's likelihood minus that without the clip",
             ),
             MeasureInfo(
                 "reasoning_accuracy_less", "Reasoning accuracy, likelihood less prior", "choose", 2, gold=True,
-                column="Reasoning ACC, less prior", help="By each option's likelihood less that without the clip",
+                column="Reasoning ACC, less prior", help="By each option's likelihood minus that without the clip",
             ),
         ),
     ),

@@ -59,5 +59,5 @@ class CausalModel(WorkerModel):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What the worker reports of itself once open: class, device, versions."""
+        """The worker's report about itself once open: class, device, versions."""
         return self._facts

@@ -85,7 +85,7 @@ class Cascade:
         self._lock = threading.Lock()
 
     def _find_ear(self) -> hearing.Hearing | None:
-        """Return the classifier of voices, None with hear=words. Raises UsageError for another word or an invalid file."""
+        """Return the classifier of voices, or None with hear=words. Raises UsageError for an invalid word or file."""
         if self.hear == "words":
             return None
         if self.hear == "acoustic":

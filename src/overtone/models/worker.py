@@ -141,7 +141,7 @@ class WorkerModel:
         )
 
     def is_hub_id(self, model: str) -> bool:
-        """Return whether a checkpoint is to be downloaded, because it is not a folder."""
+        """Return whether a checkpoint must be downloaded, because it is not a folder."""
         return not Path(model).exists()
 
     def environment(self, hub: bool, gpu: str | None) -> dict[str, str]:

@@ -14,7 +14,17 @@ from msgspec import Struct
 from overtone.schema import Item
 from overtone.stats.correlation import pearson
 from overtone.suite import (
-    Column, Difference, Kappa, Means, NoteIn, Pearson, Reduce, ReplyValue, Right, VerdictShare, Wins,
+    Column,
+    Difference,
+    Kappa,
+    Means,
+    NoteIn,
+    Pearson,
+    Reduce,
+    ReplyValue,
+    Right,
+    VerdictShare,
+    Wins,
 )  # fmt: skip
 
 

@@ -25,7 +25,8 @@ from overtone.runs.database import clear_errors, connect, network_file_system
 from overtone.runs.folder_safety import check_plain, reading, select
 from overtone.runs.measurement_choice import ASKED, read_history, record
 from overtone.runs.read_only import ReadConnection, connect_reader
-from overtone.runs.records import ANSWERED, FAILED, PENDING, SHA, Ask, Failure, Part, Rows, StoredReply, decode_item
+from overtone.runs.records import ANSWERED, FAILED, PENDING, SHA, Rows, decode_item
+from overtone.runs.stored_asks import Ask, Failure, Part, StoredReply
 from overtone.runs.upgrade import VERSION
 from overtone.schema import Item, Reply, Score
 from overtone.scores import Declared

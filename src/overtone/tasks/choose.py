@@ -21,8 +21,8 @@ def messages(
     """Return the system prompt with the required form of the answer, then the question, its options and the sound.
 
     In a dialogue only the last turn has the question. Options that are recordings (`choices`, by letter) come last,
-    each after its letter. In the condition `likelihood`, the question comes after the sound, without options and without
-    a system prompt.
+    each after its letter. In the condition `likelihood`, the question comes after the sound, without options and
+    without a system prompt.
     """
     last = turn == len(item.turns) - 1
     utterance = spoken(item, condition, turn, sound, prompts.fill("choose.words"))

@@ -20,8 +20,8 @@ else:
 def open_causal(source: str, dtype: torch.dtype = torch.float32, *, hub: bool = False) -> tuple[Any, Any]:
     """Load a causal language model, in evaluation mode on the CPU, and its tokenizer.
 
-    `source` is the folder of a transformers checkpoint, or `LOADER:DIR` (see `model_source`). With `hub`, it may also be
-    the hub id of a model, owner/name, which is downloaded unless it is cached. Raises BadSource.
+    `source` is the folder of a transformers checkpoint, or `LOADER:DIR` (see `model_source`). With `hub`, it may also
+    be the hub id of a model, owner/name, which is downloaded unless it is cached. Raises BadSource.
     """
     loader, place = model_source.split(source)
     by_id = hub and not place.exists() and source.count("/") == 1 and not source.startswith((".", "/", "~"))

@@ -31,7 +31,7 @@ _SAME = (  # fields of config.json that mean the same in LlamaConfig
 _BUFFER = "rotary_emb.inv_freq"  # some copies store it; it follows from the configuration
 
 
-class PanguTokenizer(SentencePieceBackend):
+class PanguTokenizer(SentencePieceBackend):  # type: ignore[misc]
     """The published SentencePiece model with its special tokens. Bytes of rare characters are joined when decoding."""
 
     def convert_tokens_to_string(self, tokens: list[str]) -> str:

@@ -340,7 +340,7 @@ def _deliver(channel: Channel, batch: Batch, item: Item, answer: Answer | Refuse
     if isinstance(answer, Refused):
         channel.send({"type": "error", **head, "reason": answer.reason, "detail": str(answer)})
         return
-    body = {"text": answer.text, "finish": answer.finish, "usage": answer.usage, "notes": answer.notes}
+    body: dict[str, Any] = {"text": answer.text, "finish": answer.finish, "usage": answer.usage, "notes": answer.notes}
     if answer.likelihoods:
         body["likelihoods"] = answer.likelihoods
     try:

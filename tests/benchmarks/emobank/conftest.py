@@ -22,7 +22,10 @@ def small(tmp_path: Path) -> Path:
     names = [f"s{i}" for i in range(31)]
     genres = [GENRES[i % 3] for i in range(31)]
     meta = [["id", "document", "category", "subcategory"]]
-    meta += [[n, g if g == "SemEval" else f"{g} {i // 6}", g, " "] for i, (n, g) in enumerate(zip(names, genres))]
+    meta += [
+        [n, g if g == "SemEval" else f"{g} {i // 6}", g, " "]
+        for i, (n, g) in enumerate(zip(names, genres, strict=False))
+    ]
     (folder / "meta.tsv").write_text("".join("\t".join(row) + "\n" for row in meta))
     means: dict[str, np.ndarray] = {}
     feeling = rng.integers(2, 5, (31, 3))
@@ -30,15 +33,15 @@ def small(tmp_path: Path) -> Path:
         ratings = np.clip(feeling[:count, None] + rng.integers(-1, 2, (count, 4, 3)), 1, 5)
         ratings[:, 0, 0] = np.maximum(ratings[:, 0, 0], 2)  # a drawn 1, 1, 1 would be dropped
         ratings[:, 1:, 1] = np.maximum(ratings[:, 1:, 1], 2)
-        single = [[n, *map(str, r)] for n, rated in zip(names, ratings) for r in rated]
+        single = [[n, *map(str, r)] for n, rated in zip(names, ratings, strict=False) for r in rated]
         single += [[names[0], "1", "1", "1"]] * 2
         _write(folder / f"individual_{who}_ratings.csv", [["id", "V", "A", "D"], *single])
         means[who] = ratings.mean(1)
-        rows = [[n, *(f"{v:.2f}" for v in m), "0", "0", "0", "4"] for n, m in zip(names, means[who])]
+        rows = [[n, *(f"{v:.2f}" for v in m), "0", "0", "0", "4"] for n, m in zip(names, means[who], strict=False)]
         _write(folder / f"{who}.csv", [["id", "V", "A", "D", "stdV", "stdA", "stdD", "N"], *rows])
     both = (means["reader"][:30] + means["writer"]) / 2
     splits = ["test" if i % 5 == 0 else "train" for i in range(30)]
-    rows = [[n, s, *(f"{v:.2f}" for v in m), f"Sentence {n}."] for n, s, m in zip(names, splits, both)]
+    rows = [[n, s, *(f"{v:.2f}" for v in m), f"Sentence {n}."] for n, s, m in zip(names, splits, both, strict=False)]
     _write(folder / "emobank.csv", [["id", "split", "V", "A", "D", "text"], *rows])
     return folder
 

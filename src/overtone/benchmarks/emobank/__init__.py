@@ -20,8 +20,8 @@ from overtone.tasks.rate import DIMENSIONS
 
 METRICS = {"vad": ratings}
 _HOW = (
-    "Pearson's r with the people's mean; intervals clustered by document. Conditions likelihood/… use the expected value "
-    "over the digits; in all others the model gave no likelihoods and the number that it wrote alone is scored."
+    "Pearson's r with the people's mean; intervals clustered by document. Conditions likelihood/… use the expected "
+    "value over the digits; in all others the model gave no likelihoods and the number that it wrote alone is scored."
 )
 
 
@@ -41,7 +41,7 @@ def _columns(only: Filter) -> tuple[Column, ...]:
             Column(
                 f"gap-{name}", f"Gap {name[0].upper()}", name, only,
                 Pearson(f"{name}.people", ("category", *PERSPECTIVES)), kind="number", digits=3, ends=(-1.0, 1.0),
-                help=f"r of the difference in {name}, reader − writer; the ratings allow about .29, 0 and .28 for V, A, D",
+                help=f"r of the difference in {name}, reader − writer; ratings allow about .29, 0, .28 for V, A, D",
             )
         )  # fmt: skip
     return tuple(found)
@@ -65,7 +65,7 @@ SUITE = Suite(
         Headline("emobank", "EmoBank, all sentences asked", _columns({}), hint=_HOW),
         Headline(
             "emobank-genres", "EmoBank, by genre", _columns({}), rows="topic",
-            hint="For a model trained without a genre, read the line of that genre. Claims rest on this and on the folds.",
+            hint="For a model trained without a genre, read that genre's line. Claims rest on this and on the folds.",
         ),
         Headline(
             "emobank-folds", "EmoBank, by fold of whole documents", _columns({}), rows="dimension",

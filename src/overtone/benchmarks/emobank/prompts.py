@@ -1,4 +1,4 @@
-"""What a model is asked about a sentence of EmoBank. Training and evaluation use the same texts."""
+"""The question that a model is asked about a sentence of EmoBank. Training and evaluation use the same texts."""
 
 from __future__ import annotations
 
