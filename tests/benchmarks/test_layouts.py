@@ -20,6 +20,7 @@ FILES = {  # one file that is enough for each to be recognised
     "dream": "annotation/annotator1_test.txt",
     "echat-eval": "echat_eval.json",
     "echomind": "dataset/data_human/script_info_human.json",
+    "emobank": "individual_reader_ratings.csv",
     "empathyeval": "phase1-test_meld/phase1-test_meld_release.json",
     "mmau": "mmau-test-mini.json",
     "sakura": "data/Animal/metadata.csv",
