@@ -13,6 +13,7 @@ VARIABLES = {
     "OVERTONE_PRICES": "TOML file with prices per million tokens, for `budget_usd` and `overtone plan`",
     "OVERTONE_INSECURE": "`yes` allows keys to be sent to other machines over plain http, like `--insecure`",
     "OVERTONE_TRUST_REMOTE_CODE": "`yes` allows models and metrics whose code is downloaded with their weights",
+    "OVERTONE_ACCEPTED_LICENCES": "models whose licence you accept, separated by commas: `openpangu`",
     "OVERTONE_TOKEN": "token that clients of a server must send, if no token file is given",
     "OVERTONE_JUDGES": "folder with the results of tests of judges (default: `judges` in Overtone's data folder)",
     "OVERTONE_MEASURES": "folder of the measuring environment (default: `measures` in Overtone's data folder)",

@@ -41,7 +41,7 @@ def _columns(only: Filter) -> tuple[Column, ...]:
             Column(
                 f"gap-{name}", f"Gap {name[0].upper()}", name, only,
                 Pearson(f"{name}.people", ("category", *PERSPECTIVES)), kind="number", digits=3, ends=(-1.0, 1.0),
-                help=f"r of the difference in {name}, reader − writer; ratings allow about .29, 0, .28 for V, A, D",
+                help=f"r of the difference in {name}, reader − writer; ratings allow about .24, 0, .23 for V, A, D",
             )
         )  # fmt: skip
     return tuple(found)
