@@ -79,7 +79,7 @@ def test_help_has_the_flags_of_a_command_with_many_in_groups() -> None:
     for name in ("table", "figure", "compare", "judge", "data", "build"):
         for leaf in leaves(command_parser(name)):
             ungrouped = {action.dest for action in leaf._optionals._group_actions} - {"help", "plugin", "insecure"}
-            assert len(ungrouped) <= 4, (leaf.prog, ungrouped)
+            assert len(ungrouped) <= 3, (leaf.prog, ungrouped)
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:

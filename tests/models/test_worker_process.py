@@ -372,7 +372,7 @@ def test_what_is_described_holds_what_shapes_answers_and_no_machine_detail() -> 
 
 
 def test_helpers_are_not_listed_as_workers() -> None:
-    assert built_in() == ["hf_audio_text", "qwen2_5_omni", "qwen2_audio", "qwen3_omni"]
+    assert built_in() == ["causal_text", "hf_audio_text", "qwen2_5_omni", "qwen2_audio", "qwen3_omni"]
 
 
 def ends() -> tuple[protocol.Channel, protocol.Channel]:

@@ -21,9 +21,11 @@ def add(parser: argparse.ArgumentParser, name: str) -> None:
         "--data", metavar="DIR", type=Path, required=True, help="folder with DREAM's files, e.g. test.json"
     )
     add_out(parser)
-    parser.add_argument("--split", metavar="NAME", default="test", help="train, dev or test (default: test)")
-    parser.add_argument("--limit", metavar="N", type=positive, help="first N dialogues of the split (default: all)")
-    parser.add_argument(
+    flag = parser.add_argument_group("what is built").add_argument
+    flag("--split", metavar="NAME", default="test", help="train, dev or test (default: test)")
+    flag("--limit", metavar="N", type=positive, help="first N dialogues of the split (default: all)")
+    flag = parser.add_argument_group("voices and sounds").add_argument
+    flag(
         "--voice",
         metavar="SPEC",
         action="append",
@@ -31,7 +33,7 @@ def add(parser: argparse.ArgumentParser, name: str) -> None:
         help="espeak (default), flite, festival, openai:MODEL, command:…; repeat it to mix voices",
     )
     add_insecure_flag(parser)
-    parser.add_argument("--room", metavar="KIND", default="", help="room to render: small, hall, street, car")
+    flag("--room", metavar="KIND", default="", help="room to render: small, hall, street, car")
     add_making(parser)
     parser.set_defaults(sounds="")
     parser.epilog = EXAMPLES

@@ -18,9 +18,10 @@ EXAMPLES = """example:
 def add(parser: argparse.ArgumentParser, name: str) -> None:
     add_out(parser)
     parser.add_argument("--data", metavar="DIR", type=Path, required=True, help="folder of your corpora")
-    parser.add_argument("--open-only", action="store_true", help="use only corpora with an open licence")
+    flag = parser.add_argument_group("what is built").add_argument
+    flag("--open-only", action="store_true", help="use only corpora with an open licence")
+    flag("--seed", metavar="N", type=int, default=0, help="seed of all randomness (default: 0)")
     add_packs(parser)
-    parser.add_argument("--seed", metavar="N", type=int, default=0, help="seed of all randomness (default: 0)")
     parser.epilog = EXAMPLES
 
 
