@@ -79,7 +79,7 @@ def cases_behind(
 
 
 def _named_by(head: str, key: str) -> tuple[str, dict[str, Any]]:
-    """Return the name of the finding that `head`, the first part of a key, stands for, and the options it implies."""
+    """Return the finding that the first part of a key, `head`, belongs to, and the options that this part implies."""
     for name, finding in known_findings().items():
         if head == name or head in finding.keys:
             return name, dict(finding.keys.get(head, {}))

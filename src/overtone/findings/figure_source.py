@@ -60,7 +60,8 @@ class FigureSource:
         self._conditions: list[str] | None = None
 
     def with_name(self, text: str) -> str:
-        """Put the run's name before a subtitle if there is only one run; several runs are named beside their values."""
+        """Return a subtitle that begins with the run's name if there is only one run. Several runs are named beside
+        their values instead."""
         return f"{self.labels[0]}: {text}" if len(self.labels) == 1 else text[:1].upper() + text[1:]
 
     def label(self, result: FindingResult[Any]) -> str:

@@ -45,7 +45,8 @@ def chosen(rows: Sequence[Row], by: str) -> list[Row]:
 
 
 def representing(conditions: Iterable[str], by: str, settings: Settings) -> set[str]:
-    """Return the conditions that represent a run: its questions and one prompt of its replies, with the chosen input.
+    """Return the conditions that represent a run: its questions and one prompt of its replies, with the input in the
+    settings.
 
     With `by="all"`, or if no condition has this input, every condition is returned.
     """

@@ -94,8 +94,8 @@ def noise_floor(reading: Reading) -> NoiseFloor:
 
 
 def cases_by_key(reading: Reading) -> Iterator[KeyedCases]:
-    """Yield each row's key with the cases that were repeated, and the key with `/varied` with the cases whose value
-    changed."""
+    """Yield each row's key with the cases that were repeated. The key with the suffix `/varied` comes with the cases
+    whose value changed."""
     for repeated in _repeated(reading):
         items = repeated.by_item().values()
         yield repeated.key, unique(own[0][1].item.case for own in items)
@@ -152,7 +152,7 @@ def _estimate(noise: Interval, scale: float, asked: int) -> Estimate:
 
 
 def sentences(data: NoiseFloor) -> list[Sentence]:
-    """Write a sentence for each headline measure and condition with enough repeated scripts."""
+    """Return a sentence for each headline measure and condition with enough repeated scripts."""
     rows = [row for row in data.rows if row.main]
     enough = [row for row in rows if row.spread.scripts >= NOISE.least]
     few = [(f"{r.condition}, {measure_names.short(r.measure)}", r.spread.scripts) for r in rows if r not in enough]

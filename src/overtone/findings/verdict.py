@@ -1,7 +1,9 @@
-"""The verdict on a run: one sentence in plain words on what the model hears and uses, and what is missing for more.
+"""The verdict on a run: one plain sentence on what the model hears and uses, and the data that would allow a fuller
+one.
 
-It repeats numbers of the funnel and of the comparison with the words alone, and follows their rules: the minimums of
-`stats.minimums` and the one rule for significance. A benchmark with its own headline tables gets their first numbers.
+The verdict repeats numbers of the funnel and of the comparison with the words alone, and follows their rules: the
+minimums of `stats.minimums` and the one rule for significance. If a benchmark has its own headline tables, the verdict
+gives the first numbers of these tables.
 """
 
 from __future__ import annotations
@@ -34,8 +36,11 @@ Hears = Literal["yes", "no", "unclear", "unknown"]
 
 
 class Verdict(Struct, frozen=True):
-    """The answer for one run: the claim in words, which does not name the run, and the numbers behind it. `hears` says
-    whether it hears the cue. `missing` names data that would say more, and the commands that supply it."""
+    """The answer for one run: the claim in words, which does not name the run, and the numbers behind it.
+
+    `hears` says whether the model hears the cue. `missing` names further data that is needed, and the commands that
+    supply it.
+    """
 
     claim: str
     evidence: str = ""
@@ -70,7 +75,8 @@ def verdict(reading: Reading, others: Sequence[Reading] = (), settings: Settings
 def verdict_from(
     reading: Reading, stages: FindingResult[Funnel], words: FindingResult[TextOnly], condition: str, input: str
 ) -> Verdict:
-    """Return the verdict on a run whose findings are known. `condition` is that of its replies; "" if it has none."""
+    """Return the verdict on a run from findings that are already computed. `condition` is the condition of the run's
+    replies; "" if it has no replies."""
     if (nothing := _unanswered(reading)) is not None:
         return nothing
     rows = rows_by_stage(stages.data, condition, input)
@@ -94,7 +100,7 @@ def verdict_from(
 
 
 def _unanswered(reading: Reading) -> Verdict | None:
-    """Return the verdict on a run without replies; None if it has some."""
+    """Return the verdict on a run without replies; None if the run has replies."""
     if any(answer.answered for answer in reading.answers):
         return None
     failed, asked = sum(answer.failed for answer in reading.answers), len(reading.answers)
@@ -118,7 +124,8 @@ def _words(rows: Mapping[str, StageRow]) -> _Clause:
 
 
 def _cue(rows: Mapping[str, StageRow], gain: TextRow | None) -> _Clause:
-    """Say whether the cue is heard: against the same model without sound if that is known, else against guessing."""
+    """Return a clause on whether the model hears the cue. It is compared with the same model without sound if that
+    was measured, otherwise with guessing."""
     row = rows.get("cue")
     if gain is not None:
         return _against_words(gain)
@@ -190,7 +197,7 @@ def _rate(row: StageRow) -> str:
 
 
 def _gain(data: TextOnly) -> TextRow | None:
-    """Return the accuracy on the voice with and without sound, if it has the data for a sentence and was tested."""
+    """Return the row of voice accuracy with and without sound, if it has enough data for a sentence and was tested."""
     for row in headline(data.rows):
         tested = row.adjusted is not None and row.difference.scripts >= significance.least_scripts(row.tests)
         if row.measure == VOICE and tested and row.difference.scripts >= RATE.least:

@@ -113,8 +113,10 @@ def funnel(reading: Reading, stages: Stages = DEFAULT) -> Funnel:
 
 
 def rows_by_stage(data: Funnel, condition: str, input: str = "audio") -> dict[str, StageRow]:
-    """Return the headline rows of one condition by stage, without those that no case has. Without a condition, take
-    the first with that input."""
+    """Return stage → headline row under one condition; without a condition, under the first one with the input `input`.
+
+    Rows that no case counts for are left out.
+    """
     condition = condition or next((r.condition for r in data.rows if r.condition.endswith(f"/{input}")), "")
     rows = headline([row for row in data.rows if row.condition == condition])
     return {row.stage: row for row in reversed(rows) if row.reached.scored}
@@ -250,7 +252,7 @@ class _Rates:
         return [from_interval(gap, gap.low, gap.high, size) for gap, size in gaps]
 
     def count(self, kept: npt.NDArray[np.bool_]) -> list[int]:
-        """Count the rows of each selection for which `kept` is true."""
+        """Return, for each selection, the number of rows for which `kept` is true."""
         ends = np.cumsum([0, *self.sizes])
         held = np.concatenate([[0], np.cumsum(kept[self._parts.rows])])
         return [int(n) for n in held[ends[1:]] - held[ends[:-1]]]
@@ -295,8 +297,8 @@ def _distinct(table: Table, rows: _Rows, at: int) -> int:
 
 
 def _column(table: Table, at: int, rates: _Rates) -> tuple[list[Estimate], list[Estimate], list[Step]]:
-    """Return three lists over the selections: the pass rate of one stage, the rate of passing every stage up to it, and
-    its steps. The list of steps is empty if there is no earlier stage."""
+    """Return three lists over the selections: the pass rate of one stage, the share that passes this and all earlier
+    stages, and the steps of the stage. The list of steps is empty if there is no earlier stage."""
     here = _before(table, at)
     path = table.known[:, [*here, at]]
     through = np.where(np.isnan(path).any(axis=1), np.nan, path.min(axis=1))

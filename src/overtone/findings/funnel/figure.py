@@ -26,7 +26,7 @@ NOTHING = (
 def draw(source: FigureSource, width: float) -> Drawing:
     """Draw how many cases pass each stage from hearing to sounding right, and whether a stage matters for the next.
 
-    The second panel shows this share among cases that passed the previous stage and among cases that failed it.
+    The second panel shows the pass rate among cases that passed the previous stage and among cases that failed it.
     """
     results = source.results_of("funnel", Funnel)
     chosen = {result.runs[0]: _rows(source, result) for result in results}

@@ -12,7 +12,7 @@ from overtone.text import percent, points, rate
 
 
 def sentences(data: Funnel) -> list[Sentence]:
-    """Write the sentences on the overall rows, condition by condition."""
+    """Return the sentences on the overall rows, condition by condition."""
     losses = list(_losses(headline(data.rows)))
     lines = [sentence for sentence in losses if sentence.key]
     few: list[tuple[str, int]] = []  # subjects with too few scripts for a sentence
@@ -37,7 +37,8 @@ def sentences(data: Funnel) -> list[Sentence]:
 
 
 def _about(row: StageRow) -> str:
-    """Return the condition of a stage; `task/INPUT` for stages before the reply, which no prompt can change."""
+    """Return the condition that a sentence on this stage is about. Stages before the reply have `task/INPUT`,
+    because no prompt can change them."""
     return row.condition if row.stage in MOVABLE else f"task/{row.condition.partition('/')[2]}"
 
 

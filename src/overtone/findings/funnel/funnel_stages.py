@@ -183,7 +183,8 @@ def _used(reply: Answer, stages: Stages, relates: Rated | None) -> float:
 def _margin_chances(replies: dict[Key, Answer], stages: Stages) -> dict[Key, float]:
     """Return, for each reply, the probability that its style margin passes if replies do not depend on the voice.
 
-    This is the share of the script's replies that would pass in its place; 0.5 if the script has only one reply.
+    This is the share of the script's replies that would pass as the reply to the same clip; 0.5 if the script has only
+    one reply.
     """
     scripts: dict[tuple[str, int], list[tuple[Key, Answer]]] = {}
     for key, reply in replies.items():

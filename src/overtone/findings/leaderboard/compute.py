@@ -68,7 +68,7 @@ class Entrant(Struct, frozen=True):
 
 
 class Place(Struct, frozen=True):
-    """The rank of a row on a board. `sure` is the range of ranks that a run's interval leaves open."""
+    """The rank of a row on a board. `sure` is the range of ranks that are possible within the run's interval."""
 
     rank: int
     entrant: Entrant
@@ -97,9 +97,9 @@ class Leaderboard(Struct, frozen=True):
 
 
 def leaderboard(readings: Sequence[Reading], *, prompt: str = "", input: str = "audio") -> Leaderboard:
-    """Rank the runs, one row each, among the paper's rows, with one prompt for all runs.
+    """Rank the runs, one row each, among the paper's rows, using replies under the same prompt for all runs.
 
-    This is `prompt` or, without one, the first of enhance, basic and zero that all runs have.
+    This prompt is `prompt` or, without one, the first of enhance, basic and zero that all runs have.
     """
     entrants = _papers()
     scores: dict[str, dict[str, Estimate]] = {e.key: _paper_scores(e) for e in entrants}
@@ -160,7 +160,7 @@ def _by_task(answers: Iterable[Answer]) -> dict[str, list[Answer]]:
 
 
 def sentences(data: Leaderboard) -> list[Sentence]:
-    """Write the rank of each run on each board, and the differences between its measurement and the paper's."""
+    """Return sentences on the rank of each run on each board, and on the differences from the paper's measurement."""
     lines = []
     few: list[tuple[str, int]] = []
     for board in data.boards:

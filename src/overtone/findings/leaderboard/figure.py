@@ -14,7 +14,7 @@ ROW = 9.5
 
 
 def draw(source: FigureSource, width: float) -> Drawing:
-    """Draw the three leaderboards of EchoMind's paper: its models in grey, the runs in colour.
+    """Draw the three leaderboards of EchoMind's paper: the paper's models in grey, the runs in colour.
 
     A hollow mark is a run that was not measured as in the paper. Every board has its own order.
     """

@@ -106,7 +106,7 @@ class _Values(Struct, frozen=True):
 def levels(readings: Sequence[Reading], *, prompt: str = "", input: str = "audio") -> Levels:
     """Compute the correlation of every pair of MEASURES that the runs have, at every level.
 
-    Only replies under one prompt count: the same prompt for all runs, if they have one in common.
+    Only replies under one prompt count. It is the same prompt for all runs, if they have one in common.
     """
     conditions, core = _core(readings, prompt, input)
     notes = _notes(readings, conditions)
@@ -121,7 +121,8 @@ def levels(readings: Sequence[Reading], *, prompt: str = "", input: str = "audio
 
 
 def published_levels(*, variants: bool = True) -> Levels:
-    """Compute the correlations of the paper's columns, over all 14 rows or, without `variants`, over its 12 models."""
+    """Compute the correlations of the paper's columns, over all 14 rows or, without `variants`, over the paper's 12
+    models."""
     rows = {model: values for model, values in papers().items() if variants or model not in VARIANTS}
     columns = [c for c in COLUMNS if c.measure in MEASURES]
     columns.sort(key=lambda c: MEASURES.index(c.measure))
@@ -149,7 +150,8 @@ def cases_by_key(readings: Sequence[Reading], *, prompt: str = "", input: str = 
 
 
 def sentences(data: Levels) -> list[Sentence]:
-    """Write two sentences for each of PAIRS: the correlation between models and the one within models."""
+    """Return two sentences for each of PAIRS: on the correlation between models and on the correlation within
+    models."""
     lines = []
     few: list[tuple[str, int]] = []
     spoken = set(map(frozenset, PAIRS))

@@ -134,7 +134,7 @@ def _spot(row: LevelRow) -> Spot:
 
 
 def _r(value: float) -> str:
-    """Write a correlation as papers do: `.31`, `−.05`."""
+    """Format a correlation as papers do: `.31`, `−.05`."""
     return number(value).replace("0.", ".", 1)
 
 

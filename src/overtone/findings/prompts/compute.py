@@ -1,8 +1,8 @@
 """How much the prompt matters: the numbers of each prompt, a fair choice of the best, and instructions not followed.
 
 If the best prompt of each model is chosen on the same replies that are reported, models with more prompts gain. Here
-the scripts are split into two halves, and each half is reported under the best prompt of the other half. The number
-of the biased choice is reported too.
+the scripts are split into two halves, and each half is reported under the best prompt of the other half. The biased
+number, from the choice on the same replies, is reported too.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def cases_by_key(reading: Reading, *, input: str = "audio") -> Iterator[KeyedCas
 
 
 def sentences(data: Prompts) -> list[Sentence]:
-    """Write sentences on the best prompt by the paper's measures, and on instructions not followed."""
+    """Return sentences on the best prompt by the paper's measures, and on instructions not followed."""
     chosen = [choice for choice in data.choices if choice.by == data.choices[0].by]
     enough = [choice for choice in chosen if choice.fair[choice.by[0]].scripts >= BEST_PROMPT.least]
     lines = [Sentence(_choice_sentence(choice), choice.key) for choice in enough]
@@ -290,7 +290,7 @@ def _picked(by_prompt: Mapping[str, list[Answer]], measures: Mapping[str, Measur
 
 
 def _best(values: Array) -> int:
-    """Return the position of the prompt with the highest mean; of the plainest if several are equal."""
+    """Return the position of the prompt with the highest mean; in a tie, that of the plainest prompt."""
     return int(np.argmax(np.round(values.mean(0), 9)))
 
 
@@ -345,8 +345,8 @@ def _failures(reading: Reading, input: str) -> list[FailureRow]:
 
 
 def _applies(kind: str, task: str) -> bool:
-    """Return whether a kind of problem can be seen in a task. Light readings hold no text of transcripts, so only
-    failures and refusals can be seen there."""
+    """Return whether a kind of problem can be seen in a task. Light readings do not hold the texts of transcripts,
+    so only failures and refusals can be seen in transcription."""
     if task == "transcribe":
         return kind in ("failed", "refused")
     return kind != "unparsable" or task == "choose"

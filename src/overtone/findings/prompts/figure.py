@@ -17,7 +17,7 @@ ELSE = ("reply_semsim", "style_margin", "emoalign_reference", measure_names.C1) 
 
 
 def draw(source: FigureSource, width: float) -> Drawing:
-    """Draw the numbers of each prompt, and the best prompt chosen fairly beside the flattering choice."""
+    """Draw the numbers of each prompt, and the best prompt chosen on held-out scripts beside the best one in-sample."""
     results = source.results_of("prompts", Prompts)
     measures = _measures(results)
     if not any(len({row.prompt for row in _rows(f)}) > 1 for f in results):
@@ -109,7 +109,7 @@ def _best(choice: Choice, measure: str, in_sample: bool, label: str, prefix: str
 
 
 def _optimism(choice: Choice, measures: list[str], short: bool) -> str:
-    """Write the optimism of the in-sample choice, for the heading of a run."""
+    """Return the optimism of the in-sample choice as text, for the heading of a run."""
     known = {n: e for n in measures if (e := choice.optimism.get(n)) is not None and e.value is not None}
     if short:
         return f"; optimism {', '.join(_gap(n, e) for n, e in known.items())}" if known else ""

@@ -133,9 +133,9 @@ def counterfactual(reading: Reading) -> Counterfactual:
 def cases_by_key(reading: Reading) -> Iterator[KeyedCases]:
     """Yield the key of every number with the cases that the number counts; a pair of clips counts as two cases.
 
-    The suffixes `changed`, `right`, `swapped` and `stays` select the pairs with this outcome, `excess` the pairs that
-    this number compares, `hit` and `false-alarm` the clips with and without a cue, `unread` the answers that name no
-    option, and `left-out` the scripts without a reply or a score.
+    The suffixes `changed`, `right`, `swapped` and `stays` select the pairs with this outcome. `excess` selects the
+    pairs that this number compares, and `hit` and `false-alarm` the clips with and without a cue. `unread` selects the
+    answers that name no option, and `left-out` the scripts that lack a reply or a score.
     """
     for name, answers in _by_condition(reading).items():
         gathered = gather(answers)
@@ -168,7 +168,7 @@ def _both(rows: Iterable[Moved] | Iterable[Still]) -> list[str]:
 
 
 def sentences(data: Counterfactual) -> list[Sentence]:
-    """Write sentences on the overall rows: answers by level, false cues, and replies."""
+    """Return sentences on the overall rows: answers by level, false cues, and replies."""
     lines = []
     few: list[tuple[str, int]] = []  # subjects with too few scripts for a sentence
     for row in headline(data.sensitivity):

@@ -141,7 +141,8 @@ def cases_by_key(readings: Reading | Sequence[Reading]) -> Iterator[KeyedCases]:
 
 
 def sentences(data: Sources) -> list[Sentence]:
-    """Write a sentence on each overall row: the worse source, or that the difference is not significant."""
+    """Return a sentence on each overall row. It names the worse source, or says that the difference is not
+    significant."""
     lines = []
     few: list[tuple[str, int]] = []
     for row in data.rows:

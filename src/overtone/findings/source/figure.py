@@ -79,8 +79,8 @@ def _groups(
 
 
 def _overall(result: FindingResult[Sources], source: FigureSource) -> list[SourceRow]:
-    """Return one overall row for each measure, under the condition that represents the runs. Rows over unvalidated cues
-    are used only if there are no others."""
+    """Return one overall row for each measure, under the condition that represents the runs. Rows over unvalidated
+    cues are used only if there are no other rows."""
     wanted = {f"task/{source.settings.input}", *(source.conditions[n] for n in result.runs)}
     rows = [row for row in result.data.rows if row.by == "overall" and row.condition in wanted]
     rows = [row for row in rows if row.difference.value is not None]

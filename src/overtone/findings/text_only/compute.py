@@ -130,7 +130,7 @@ def cases_by_key(
 
 
 def sentences(data: TextOnly) -> list[Sentence]:
-    """Write sentences on the overall rows."""
+    """Return sentences on the overall rows."""
     lines = []
     compared = [row for row in headline(data.rows) if row.difference.value is not None]
     for row in compared:
@@ -207,7 +207,8 @@ def _model(reading: Reading) -> str:
 
 
 def _pairs(reading: Reading, others: Sequence[Reading]) -> tuple[list[_Paired], list[str]]:
-    """Pair the value of each answer to audio with that of the answer to the transcript. Return the pairs, and notes."""
+    """Pair the value of each answer to audio with the value of the answer to the transcript. Return the pairs, and
+    notes."""
     same = [reading, *(other for other in others if _model(reading) and _model(other) == _model(reading))]
     source = next((r for r in same if any(True for _ in _core(r, TEXT))), None)
     if source is None:

@@ -1,7 +1,7 @@
-"""An upper bound by perfect hearing: replies with the cue stated in words, minus replies to the same clips without it.
+"""An upper bound for perfect hearing: replies with the cue stated in words, minus replies to the same clips without it.
 
 The same difference is measured with a wrong cue. A gain that remains with a wrong cue rewards the mention of any cue,
-not its perception. Only the gain of the right cue over a wrong one can be due to the cue being right.
+not the perception of the right one. Only the gain of the right cue over a wrong one can be due to the cue being right.
 """
 
 from __future__ import annotations
@@ -80,7 +80,8 @@ class Upper(Struct, frozen=True):
 
 
 class Together(NamedTuple):
-    """The values of one case and repeat under each condition, all None if one is missing, and the clip of the case."""
+    """The clip of one case, and the values of one repeat of this case under each condition. If one value is missing,
+    all are None."""
 
     values: tuple[float | None, ...]
     script: str
@@ -145,7 +146,7 @@ def cases_by_key(readings: Reading | Sequence[Reading], *, input: str = "audio")
 
 
 def sentences(data: Upper) -> list[Sentence]:
-    """Write a sentence for every measure overall, and one on the number of cues with a significant difference."""
+    """Return a sentence for every measure overall, and one on the number of cues with a significant difference."""
     lines = []
     few: list[tuple[str, int]] = []
     for row in data.rows:

@@ -38,7 +38,8 @@ NARROWEST, GAP = 62.0, 10.0  # the least width of a column of cues, and the gap 
 
 
 def draw(source: FigureSource, width: float) -> Drawing:
-    """Draw replies without the cue, with the cue stated, and with a wrong one; and the gain by cue, sorted."""
+    """Draw replies without a stated cue, with the true cue stated and with a wrong cue stated, and the gain by cue,
+    sorted."""
     results = source.results_of("upper", Upper)
     shown = [(f, row) for f in results for row in _overall(f)]
     if not shown:
@@ -207,7 +208,8 @@ def _cues(
 
 
 def _reach(estimates: Sequence[Estimate]) -> list[Estimate | float | None]:
-    """Return the numbers that the axis must cover: every value, and every end of an interval that is not far away."""
+    """Return the numbers that the axis must cover: every value, and the ends of intervals, cut at half the range
+    beyond the values."""
     values = [e.value for e in estimates if e.value is not None]
     span = (max(values) - min(values)) or 1.0
     low, high = min(values) - span / 2, max(values) + span / 2
