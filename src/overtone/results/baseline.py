@@ -1,8 +1,8 @@
 """Check a run against an earlier run, its baseline: not significantly worse, or worse by less than a margin.
 
 Without a margin, a measure fails if `compare` reports it as significantly worse; both use the same rows, test and
-correction. With a margin, a one-sided test decides: the measure holds only if the test shows that the run is worse by
-less than the margin. So too few items make it fail.
+correction. With a margin, a one-sided test decides: the measure passes only if the test shows that the run is worse by
+less than the margin. So a measure with too few items fails.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ class Baseline:
         self.tested = changes(baseline, run, tuple(others), conditions)
 
     def _meant(self, name: str) -> str:
-        """Return one common name for all names of a measure, e.g. `c4`, `cspeechrel`, and `c4@JUDGE` if there is only
-        one judge."""
+        """Return one common name for all names of the same measure: `c4`, `cspeechrel`, and `c4@JUDGE` if there is
+        only one judge."""
         meant = wanted(self.baseline, self.run, [measure_names.find_one(name, [self.run, self.baseline]).name])[0].name
         key, at, label = meant.partition("@")
         return measure_names.TYPED.get(key, key) + at + label
@@ -125,7 +125,7 @@ class Baseline:
         return notes
 
     def _asked(self, measure: Measure, condition: str) -> int:
-        """Return the number of the baseline's asks that count for a measure under a condition."""
+        """Return how many asks of the baseline count for a measure under a condition."""
         return len(self._headline_asks(measure, condition)[1])
 
     def _headline_asks(self, measure: Measure, condition: str) -> tuple[str, list[Answer]]:
@@ -242,7 +242,7 @@ class Baseline:
 
 
 def _finds(row: Tested) -> str:
-    """Write the smallest difference that the test of a row can detect."""
+    """Return a text with the smallest difference that the test of a row can detect."""
     smallest = detectable(row.measure, row.pairs, row.change.tests)
     if smallest is not None and row.measure.right_or_wrong:  # at least one item of each of these scripts must differ
         smallest = max(smallest, significance.least_scripts(row.change.tests) / row.change.by.scored)

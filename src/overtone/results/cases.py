@@ -65,7 +65,8 @@ def case(store: Store, case_id: str) -> CaseView:
 
 
 def _alike(store: Store, part: str) -> str:
-    """Return the cases whose names hold these parts, such as 'id_854/target' without its source; "" if none does."""
+    """Return, as text, the cases whose names contain the parts of `part`, such as 'id_854/target' without its
+    source; "" if there are none."""
     names = [name for name, _ in store.cases()]
     inner = [name for name in names if f"/{part.strip('/')}/" in f"/{name}/"]
     if not inner:
@@ -142,12 +143,12 @@ def right(answer: Answer) -> bool | None:
 
 
 def how_read(answer: Answer) -> str:
-    """Return the status of reading the choice from a reply (see `measures.status`); "" for items without a choice."""
+    """Return how the choice was read from a reply (see `measures.status`); "" for items without a choice."""
     return status(answer) if answer.item.task == "choose" else ""
 
 
 def reasons(answer: Answer) -> dict[str, str]:
-    """Return score → the judge's reason for its score of the last reply, or the reason for a missing score."""
+    """Return score → reason: the judge's reason for its score of the last reply, or why the score is missing."""
     return {name: _why(score) for name, score in answer.scores.items() if "@" in name or "reader" in score.detail}
 
 

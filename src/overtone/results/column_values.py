@@ -29,9 +29,12 @@ from overtone.suite import (
 
 
 class Scored(Struct, frozen=True):
-    """One reply with the values that headlines need. `values` maps the name of a metric, or of a judged dimension, to
-    its score (for a dimension, the mean of the judges), and `metric.key` to a number in the score's details that a
-    column uses. `told` maps `metric.key` to a text in the score's details."""
+    """One reply with the values that headlines need.
+
+    `values` maps the name of a metric, or of a judged dimension, to its score; for a dimension, this is the mean of the
+    judges. It also maps `metric.key` to a number in the score's details, if a column uses this number. `told` maps
+    `metric.key` to a text in the score's details.
+    """
 
     item: Item
     condition: str
@@ -113,7 +116,8 @@ def _wins(rule: Wins, reply: Scored) -> float | None:
 
 
 def _verdicts(score: str, reply: Scored) -> Iterator[tuple[str, str]]:
-    """Yield, for each judge of a score, the part of the name after the `@`, and the verdicts separated by commas."""
+    """Yield (label, verdicts) for each judge of a score. The label is the part of the score's name after the `@`;
+    the verdicts are separated by commas."""
     for name, told in reply.told.items():
         if name.startswith(f"{score}@") and name.endswith(".values"):
             yield name.partition("@")[2], told
@@ -123,7 +127,8 @@ def _verdicts(score: str, reply: Scored) -> Iterator[tuple[str, str]]:
 
 
 def reduced(rule: Reduce, score: str, groups: Groups) -> float | None:
-    """Compute the number of a column that reads `score`, by the column's rule, from the groups of counted replies."""
+    """Compute a column's number from the groups of replies that count. `rule` is the column's rule and `score` the
+    score that it reads."""
     match rule:
         case Means():
             return _means(rule, groups, rule.scores or (score,))

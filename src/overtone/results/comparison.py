@@ -228,7 +228,7 @@ def compare(first: Reading, second: Reading, names: Sequence[str] = (), conditio
 
 
 def left_out(measure: Measure, judges: Sequence[str]) -> str:
-    """Write a note on judges that scored only one of the runs."""
+    """Return a note on judges that scored only one of the runs."""
     are = "is" if len(judges) == 1 else "are"
     return f"{measure.label}: {' and '.join(judges)} judged only one of the runs and {are} not used"
 

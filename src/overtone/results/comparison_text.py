@@ -21,7 +21,8 @@ def sentences(comparison: Comparison) -> list[Sentence]:
 
 
 def overview(comparison: Comparison) -> str:
-    """Write which run is better, on what and by how much, and where no difference is significant."""
+    """Return a summary in words: which run is better, on which measures and by how much, and which differences are
+    not significant."""
     rows = [row for row in (comparison.tables[0].rows if comparison.tables else ()) if row.by.value is not None]
     rows = [row for row in rows if row.basis != "unvalidated"] or rows
     if not rows:
@@ -56,7 +57,7 @@ def _named(row: Change) -> str:
 
 
 def _ordered(rows: list[Change]) -> list[Change]:
-    """Return the rows with one of each measure first, so that a short list names many measures."""
+    """Return the rows reordered: first one row of each measure, so that a short list names many measures."""
     firsts = {row.measure: row for row in reversed(rows)}
     return [
         *(row for row in rows if row is firsts[row.measure]),
@@ -79,8 +80,10 @@ def _sentence(comparison: Comparison, row: Change) -> str:
 
 
 def outcome(row: Change, first: str, second: str, of: int | None = None, *, brief: bool = False) -> str:
-    """Write a clause on the difference of a row: its size, whether it is significant, and the test. `of` is the number
-    of asks of the first run that could have been paired. A `brief` clause does not name the test."""
+    """Return a clause on the difference of a row: its size, whether it is significant, and the test.
+
+    `of` is the number of asks of the first run that could have been paired. A `brief` clause does not name the test.
+    """
     by = f"{change(row.by.value, row)} {unit(row)}".strip()
     if row.verdict:
         word = "higher" if (row.by.value or 0) > 0 else "lower"
@@ -99,12 +102,12 @@ def outcome(row: Change, first: str, second: str, of: int | None = None, *, brie
 
 
 def noise_note(row: Change) -> str:
-    """Write that a difference is smaller than the run-to-run spread."""
+    """Return a note that a difference is smaller than the run-to-run spread."""
     return f"smaller than the run-to-run spread of ±{change(row.noise, row).lstrip('+')} {unit(row)}".strip()
 
 
 def too_few(row: Change) -> str:
-    """Write why the test of a row cannot find a difference."""
+    """Return the reason why the test of a row cannot find a difference."""
     return significance.too_few(row.by.scripts, row.tests, row.family)
 
 
@@ -129,7 +132,7 @@ class Scale(Protocol):
 
 
 def change(x: float | None, row: Scale) -> str:
-    """Write a difference with its sign, in percentage points or on the measure's own scale."""
+    """Format a difference with its sign, in percentage points or on the measure's own scale."""
     return by_kind(x, row.shown, row.digits, sign=True)
 
 

@@ -54,7 +54,8 @@ KINDS = ("failure", "refusal", "extraction", "unscored", "note")
 def make_ledger(
     answers: Iterable[Answer], declared: Declared, text_of: Callable[[Answer], str] = lambda answer: ""
 ) -> Ledger:
-    """Count the problems of these answers. `text_of` returns the reply's text if the answer does not hold its reply."""
+    """Return the ledger of problems in these answers. `text_of` returns the reply's text if the answer does not hold
+    its reply."""
     counts: dict[tuple[str, str], int] = {}
     places: dict[tuple[str, str], list[Place]] = {}
     pending = 0

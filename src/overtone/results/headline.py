@@ -41,13 +41,16 @@ class SuiteTable(Struct, frozen=True):
 
 
 def has_own_tables(reading: Reading) -> bool:
-    """Return whether a run's benchmark has headline tables instead of levels that share their scripts."""
+    """Return whether a run's benchmark has its own headline tables, instead of levels that share their scripts."""
     return reading.suite is not None and bool(reading.suite.headlines)
 
 
 def suite_tables(reading: Reading) -> list[SuiteTable]:
-    """Return the headline tables of the run's benchmark; an empty list if the benchmark has none, or if no item of a
-    table was asked. A table without any score, e.g. of a missing judge, is left out if other tables have scores."""
+    """Return the headline tables of the run's benchmark; an empty list if it has none, or if no item of a table was
+    asked.
+
+    A table without any score, e.g. because a judge is missing, is left out if other tables have scores.
+    """
     suite = reading.suite
     if suite is None or not suite.headlines:
         return []
@@ -307,7 +310,8 @@ def _paired(
 
 
 def _apart_by_one(conditions: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield each pair of conditions that differ only in the prompt or only in the input; audio comes first."""
+    """Yield each pair of conditions that differ only in the prompt or only in the input. In a pair of inputs, audio
+    comes first."""
     ordered = sorted(conditions, key=lambda c: c.partition("/")[2] != "audio")
     for place, first in enumerate(ordered):
         for second in ordered[place + 1 :]:

@@ -19,11 +19,10 @@ ALL = "all"  # in place of a source: the clips of all sources together
 
 
 def talk_condition(readings: Sequence[Reading], prompt: str = "", input: str = "audio") -> list[str]:
-    """Return, for each run, the condition whose replies represent it. Its prompt is `prompt` or, without one, the first
-    that all runs have.
+    """Return, for each run, the condition whose replies represent the run; "" for a run without replies.
 
-    If the runs have no prompt in common, each run gets its own first prompt. A run without replies gets "". Prompts
-    that state the cue are never chosen.
+    The condition has the prompt `prompt` or, without one, the first prompt that all runs have. If the runs have no
+    prompt in common, each run gets its own first prompt. Prompts that state the cue are never chosen.
     """
     order = ("enhance", "basic", "zero")
     if prompt and prompt not in order:
@@ -120,7 +119,7 @@ def by_condition(reading: Reading) -> dict[str, list[Answer]]:
 
 
 def source_note(reading: Reading) -> str:
-    """Write a note that names the clips of the headline if the run has several sources; otherwise ""."""
+    """Return a note that names the clips of the headline if the run has several sources; otherwise ""."""
     known = sources_of(reading)
     if len(known) < 2:
         return ""

@@ -99,8 +99,8 @@ def _row(
 
 
 def _coverage(judges: Sequence[str], units: Sequence[Sequence[float | None]]) -> str:
-    """Write the number of replies that each judge rated, if judges differ in it; otherwise "". The row's n counts only
-    replies that at least two judges rated."""
+    """Return a note with the number of replies that each judge rated; "" if all judges rated the same number. The
+    row's n counts only replies that at least two judges rated."""
     counts = [sum(values[place] is not None for values in units) for place in range(len(judges))]
     if len(set(counts)) < 2:
         return ""

@@ -1,8 +1,9 @@
 """The judges' scores of replies: per dimension, judge, panel and style, with counts and intervals.
 
-A judge's scores are named DIMENSION@LABEL. The label, scale and clips of a dimension are in the run's meta under
+A judge's scores are named DIMENSION@LABEL. The run's meta table describes each dimension (label, scale, clips) under
 "rubrics", written when the run was judged; without this entry, only the scores are known. The panel's score of a reply
-is the mean over judges, if every judge scored it. A judge without any value for a dimension is left out of its panel.
+is the mean over judges, if every judge scored the reply. A judge without any value for a dimension is left out of the
+panel for this dimension.
 """
 
 from __future__ import annotations
@@ -110,13 +111,15 @@ def read_dimensions(meta: Mapping[str, str], names: Iterable[str]) -> dict[str, 
 
 
 def judges_of(key: str, names: Iterable[str]) -> list[str]:
-    """Return the labels of the judges with a score of the dimension `key` in `names`."""
+    """Return the labels of the judges that scored the dimension `key`. `names` are score names such as `c4@JUDGE`."""
     return sorted(label for name in names for dimension, at, label in [name.partition("@")] if at and dimension == key)
 
 
 def judge_names(answers: Iterable[Answer], signatures: Collection[str]) -> set[str]:
-    """Return the names of the judges' scores of these replies that are in the run's `signatures`. A judge without any
-    value in the run is not in `signatures`."""
+    """Return the names of the judges' scores of these replies, such as `c4@JUDGE`.
+
+    Only names in `signatures` are returned, so a judge without any value in the run is left out.
+    """
     return {name for a in answers for name in a.scores if "@" in name and name in signatures}
 
 
@@ -126,8 +129,8 @@ def scored_names(answers: Iterable[Answer]) -> set[str]:
 
 
 def value(answer: Answer, key: str, judge: str, judges: Sequence[str]) -> float | None:
-    """Return the value that `judge` gave to a reply. For the panel, return the mean over `judges`, None if one of the
-    judges gave no value."""
+    """Return the value that `judge` gave to a reply. If `judge` is empty, return the panel's value: the mean over
+    `judges`, or None if one of them gave no value."""
     if judge:
         return answer.value(f"{key}@{judge}")
     values = [answer.value(f"{key}@{label}") for label in judges]
@@ -220,8 +223,8 @@ def mean(dimension: Dimension, rows: Sequence[tuple[float | None, str]]) -> Esti
 def differences(
     answers: Iterable[Answer], dimensions: Mapping[str, Dimension], signatures: Mapping[str, str]
 ) -> list[Difference]:
-    """Return the differences between counting and not counting implicit use of the cue, and between judging the audio
-    and judging a description of it."""
+    """Return two kinds of differences: between counting and not counting implicit use of the cue, and between
+    judging the audio and judging a description of it."""
     asked = replies_of(answers)
     names = judge_names(asked, signatures)
     rows = []

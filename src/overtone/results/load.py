@@ -201,7 +201,7 @@ def last_text(reading: Reading, answer: Answer) -> str:
 
 
 def _silent_notes(silent: Collection[str]) -> list[str]:
-    """Write a note on each judge that returned no value for a dimension and is left out of its panel."""
+    """Return a note for each judge that gave no value for a dimension and is therefore left out of the panel."""
     labels = sorted({name.partition("@")[2] for name in silent})
     by_judge = {label: sorted(n.partition("@")[0] for n in silent if n.partition("@")[2] == label) for label in labels}
     return [
@@ -218,7 +218,7 @@ def _sample(item: Item) -> str:
 
 
 def _of_languages(languages: Counter[str], unspaced: Sequence[str]) -> str:
-    """Write the note that metrics count characters in the languages `unspaced` and words in the other languages."""
+    """Return a note that metrics count characters in the languages `unspaced` and words in the other languages."""
     if not unspaced:
         return ""
     counts = ", ".join(f"{language} {number:,}" for language, number in languages.most_common())
@@ -277,8 +277,8 @@ class _Lightening:
 
 
 def _choice(item: Item, scores: Scores) -> str:
-    """Return a short name for the words of the chosen option; "" if the option has no words, or has a provenance that
-    identifies it."""
+    """Return a short name for the text of the chosen option; "" if the option has no text, or has a provenance that
+    already identifies it."""
     letter = scores[CHOICE].detail.get("answer") if CHOICE in scores else None
     option = next((o for o in item.options if o.letter == letter), None)
     return f"{hash(option.text):x}" if option is not None and option.text and not option.provenance else ""

@@ -75,7 +75,7 @@ def is_percent(name: str) -> bool:
 
 
 def write(name: str, e: Estimate, *, difference: bool = False) -> str:
-    """Write an estimate of a measure within a sentence; a difference of rates is in points."""
+    """Format an estimate of a measure for use in a sentence; a difference of rates is in points."""
     if not is_percent(name):
         return plain(e)
     return points(e) if difference else rate(e)
@@ -218,8 +218,8 @@ def _dimension(name: str, key: str, judge: str, runs: Sequence[_Run]) -> Measure
 
 
 def _asked(dimension: Dimension, scored: Collection[str]) -> Callable[[Item], bool]:
-    """Return a function that tells whether a dimension is asked about an item. If the run does not describe the
-    dimension, the styles in `scored` decide."""
+    """Return a function that returns whether a dimension is asked about an item. If the run does not describe the
+    dimension, it is asked about the styles in `scored`."""
     styles = frozenset(dimension.styles or scored)
     if not dimension.only:
         return lambda item: item.task == "converse" and item.style in styles

@@ -81,11 +81,13 @@ def _ends(values: Sequence[float], good: float | None, bad: float | None) -> tup
 
 
 def from_scale(e: Estimate, one: float, other: float) -> Estimate:
-    """Replace an interval of width 0, which arises if all scripts agree, with one derived from the ends of the scale.
+    """Replace an interval of width 0, which arises if all scripts agree, with an interval derived from the ends of
+    the scale.
 
-    The spread cannot be estimated then, so each script counts as one yes-or-no row. At most the share of scripts in the
-    Wilson interval of a proportion of 0 may have another value, at either end of the scale. Other numbers are returned
-    unchanged. Do not use this for differences: the same difference on every script is a finding.
+    The spread cannot be estimated in this case, so each script counts as one yes-or-no observation with no "yes". The
+    upper end of the Wilson interval for 0 is the largest share of scripts that may have another value, at either end of
+    the scale. Other estimates are returned unchanged. Do not use this for differences: the same difference on every
+    script is a finding.
     """
     if e.value is None or e.scripts < 2 or not (e.note == NO_SPREAD or _flat(e.low, e.high, e.value)):
         return e
@@ -102,8 +104,8 @@ def _flat(low: float | None, high: float | None, value: float) -> bool:
 
 
 def on_scale(e: Estimate, low: float, high: float) -> Estimate:
-    """Limit the interval of a value (not of a difference) to its scale. If both ends are finite, also apply
-    `from_scale`."""
+    """Cut the interval of a value (not of a difference) at the ends of the scale. If both ends are finite, also
+    apply `from_scale`."""
     return within(from_scale(e, low, high) if math.isfinite(low) and math.isfinite(high) else e, low, high)
 
 
@@ -240,7 +242,7 @@ class Measure:
 
 
 def is_choice(level: int) -> Callable[[Item], bool]:
-    """Return a function that tells whether an item is a question of this level with a right answer."""
+    """Return a function that returns whether an item is a question of this level with a right answer."""
     return lambda item: item.task == "choose" and item.level == level and bool(item.gold)
 
 

@@ -162,7 +162,7 @@ TOTALS = {
 
 
 def why_not(name: str, run: Reading) -> str:
-    """Write the reason why the number `name` of TOTALS has no value in this run."""
+    """Return the reason why the number `name` of TOTALS has no value in this run."""
     if name != COST:
         return "the run has no reply"
     if run_price(run) is None:

@@ -1,4 +1,5 @@
-"""The share of answers that only a model could read (`--reader`), and the accuracy with the rules alone."""
+"""The share of answers that only a reader model could read (`--reader`), and the accuracy if only the rules read
+answers."""
 
 from __future__ import annotations
 

@@ -178,12 +178,12 @@ def _between(about: ScoreInfo) -> str:
 
 
 def limit(x: float, about: ScoreInfo) -> str:
-    """Write a threshold or a margin with its unit and with as many digits as were typed: `62.5 %`, `3.4`, `2 s`."""
+    """Format a threshold or a margin with its unit and as many digits as were typed: `62.5 %`, `3.4`, `2 s`."""
     return _with_unit(as_given(100 * x if about.scale == "percent" else x), about)
 
 
 def amount(x: float, about: ScoreInfo, beside: float | None = None) -> str:
-    """Write a value with its unit, with the digits of the tables: `61.2 %`, `3.41`, `1.20 s`, `$0.0312`.
+    """Format a value with its unit and as many digits as in tables: `61.2 %`, `3.41`, `1.20 s`, `$0.0312`.
 
     If the value differs from `beside`, it gets enough digits to show the difference.
     """

@@ -188,8 +188,10 @@ def _head(answers: Iterable[Answer]) -> list[Answer]:
 
 
 def _alike(numbers: np.ndarray[tuple[int], np.dtype[np.float64]], groups: list[str], sizes: Counter[str]) -> float:
-    """Return the correlation between rows of one script, from the design effect of the clusters. The assumed value is
-    returned if each script has only one row here and several in the planned set."""
+    """Return the correlation between items of one script, from the design effect of the clusters.
+
+    If each script has only one row here but several in the planned set, the assumed value is returned.
+    """
     count = len(set(groups))
     naive = float(numbers.var(ddof=1)) / numbers.size if numbers.size > 1 else 0.0
     if count < 2 or naive == 0 or count == numbers.size:
@@ -281,7 +283,8 @@ def _finds(reached: Callable[[float, int], float], wanted: float, have: int, sca
 
 
 def _shares(known: _Known, difference: float) -> tuple[float, float]:
-    """Return the shares of items that only the better and only the worse model gets right."""
+    """Return two shares of items: those that only the better model gets right, and those that only the worse model
+    gets right."""
     if known.either is not None:
         either = max(known.either, difference)
         return (either + difference) / 2, (either - difference) / 2
@@ -327,5 +330,5 @@ def _enough(need: Need) -> str:
 
 
 def amount(need: Need, x: float) -> str:
-    """Write a difference on the measure's own scale."""
+    """Format a difference on the measure's own scale."""
     return by_kind(x, need.shown, need.digits) + (" points" if need.shown == "percent" else "")

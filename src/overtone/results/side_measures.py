@@ -75,9 +75,11 @@ class DialogueRow(Struct, frozen=True):
 
 
 class Control(Struct, frozen=True):
-    """How often one question gets the same answer about two clips. `same` compares a clip with its second rendering in
-    another voice: the right answer stays. `moved` compares the clip with one that has another cue: the right answer
-    changes."""
+    """How often one question gets the same answer about two clips.
+
+    `same` compares a clip with its second rendering in another voice, for which the right answer is the same. `moved`
+    compares the clip with a clip that has another cue, for which the right answer differs.
+    """
 
     same: Estimate
     moved: Estimate
@@ -291,7 +293,7 @@ def agree(one: Answer, other: Answer) -> float | None:
 
 
 def wrong(answers: Iterable[Answer]) -> list[WrongRow]:
-    """Count the wrong options that were chosen, for questions whose options have a provenance."""
+    """Return counts of the wrong options that were chosen, for questions whose options have a provenance."""
     asked = [
         a
         for a in answers

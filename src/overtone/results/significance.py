@@ -64,7 +64,7 @@ def least_scripts(tests: int) -> int:
 
 
 def p_number(p: float | None) -> str:
-    """Write a p-value as a table shows it, `0.012` or `< 0.001`, with enough digits to show that it is above LEVEL."""
+    """Format a p-value as in tables, `0.012` or `< 0.001`, with enough digits to show that it is above LEVEL."""
     if p is None:
         return NONE
     if p < 0.001:
@@ -76,28 +76,29 @@ def p_number(p: float | None) -> str:
 
 
 def p_value(p: float | None) -> str:
-    """Write a p-value within a sentence: `p = 0.012`, `p < 0.001`."""
+    """Format a p-value for a sentence: `p = 0.012`, `p < 0.001`."""
     written = p_number(p)
     return f"p {written}" if written.startswith("<") else f"p = {written}"
 
 
 def family_of(tests: int, family: str = "tests") -> str:
-    """Write the number of tests in a family: `3 headline tests`."""
+    """Return the number of tests in a family as text: `3 headline tests`."""
     return f"{tests:,} {family if tests != 1 else family.replace('tests', 'test', 1)}"
 
 
 def tested_by(adjusted: float | None, tests: int, family: str = "tests") -> str:
-    """Write a corrected p-value with the name of the test and the number of tests in the correction."""
+    """Return a text with the corrected p-value, the name of the test and the number of tests in the correction."""
     return f"{p_value(adjusted)}, {method_of(tests, family)}"
 
 
 def method_of(tests: int, family: str = "tests") -> str:
-    """Name the test and its correction."""
+    """Return the name of the test and of its correction."""
     return f"{TEST}, Holm correction over {family_of(tests, family)}"
 
 
 def by_test(e: Estimate, adjusted: float | None, tests: int) -> str:
-    """Write the words that follow a difference: whether it is significant, and by which test and correction."""
+    """Return the words that follow a difference in a sentence: whether it is significant, and by which test and
+    correction."""
     if adjusted is None:
         return ", which was not tested"
     if significant(adjusted):
@@ -112,7 +113,7 @@ def by_test(e: Estimate, adjusted: float | None, tests: int) -> str:
 
 
 def too_few(scripts: int, tests: int, family: str = "tests") -> str:
-    """Write why a test cannot find a difference with fewer scripts than `least_scripts`."""
+    """Return the reason why a test cannot find a difference with fewer scripts than `least_scripts`."""
     have = f"{scripts:,} script{'s are' if scripts != 1 else ' is'} too few"
     need = f"need{'' if tests != 1 else 's'} at least {least_scripts(tests)}"
     return f"{have}, {family_of(tests, family)} {need}"
@@ -124,8 +125,8 @@ def excludes(e: Estimate, null: float = 0.0) -> bool:
 
 
 def by_interval(e: Estimate, of: str = "this row alone", null: str = "0") -> str:
-    """Write the words that follow a number in a table without p-values: whether its 95 % interval includes 0, which is
-    called `null` in the text."""
+    """Return the words that follow a number in a table without p-values: whether its 95 % interval includes 0. The
+    text calls the 0 `null`."""
     if e.low is None or e.high is None:
         return ""
     return f"; the 95 % interval of {of} {'excludes' if excludes(e) else 'includes'} {null}"

@@ -97,13 +97,13 @@ class Conversation(Struct, frozen=True):
 
 
 class ConditionSummary(Struct, frozen=True):
-    """One condition of a run: measures by name (those of `table_measures`, and `wer_corpus`), and the tables. If a run
-    has clips of several sources, sources outside the headline are separate conditions: `task/audio (human)`.
+    """One condition of a run: measures by name (those of `table_measures`, and `wer_corpus`), and the tables. If a
+    run has clips of several sources, sources outside the headline are separate conditions: `task/audio (human)`.
 
-    The headline (measures, voice, reasoning, conversation) and its breakdowns are over the benchmark's core, without
-    clips whose cue is not validated. If no cue is validated, there is no headline, and the breakdowns are over the
-    whole core. `cues` is always over the whole core. The fields after `wrong` hold the parts that the benchmark keeps
-    separate.
+    The headline (measures, voice, reasoning, conversation) and its breakdowns cover the benchmark's core, without clips
+    whose cue is not validated. If no cue is validated, there is no headline, and the breakdowns cover the whole core.
+    `cues` always covers the whole core. The fields after `wrong` hold the parts of the benchmark that are reported
+    separately.
     """
 
     condition: str

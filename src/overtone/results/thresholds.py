@@ -108,8 +108,8 @@ def _totals(run: Reading, required: Requirement, conditions: Sequence[str]) -> l
 
 
 def _possible(measure: Measure, answers: Sequence[Answer]) -> list[float | None]:
-    """Return the means that result if every missing value is at one end of the scale. If the scale has an open end, the
-    extreme observed values are used too."""
+    """Return the means that would result if every missing value were at one end of the scale, or at the other. If
+    the scale has an open end, the extreme observed values are used too."""
     read = [measure.read(a) for a in answers if measure.belongs(a.item)]
     seen = [x for x in read if x is not None]
     if not seen:
@@ -120,8 +120,8 @@ def _possible(measure: Measure, answers: Sequence[Answer]) -> list[float | None]
 
 
 def why_unscored(run: Reading, measure: Measure | None, answers: Sequence[Answer]) -> str:
-    """Write the reason why a measure has no value over these answers, and the command that supplies it. The measure
-    None stands for `wer_corpus`."""
+    """Return the reason why a measure has no value over these answers, and the command that supplies the value. The
+    measure None stands for `wer_corpus`."""
     key, at, label = measure.name.partition("@") if measure else ("", "", "")
     scored = measure is None or measure.scores or measure.every
     task = "transcribe" if measure is None else measure.task
