@@ -48,7 +48,7 @@ def read_standings(folder: Path) -> Standings:
 
 
 def arena_section(folder: Path, standings: Standings, source: FigureSource, links: Links) -> ArenaSection:
-    """Return the section, and keep the links of its numbers."""
+    """Return the section on an arena, and register the links of its numbers in `links`."""
     made = ArenaSection(
         sentences(standings),
         drawn(["arena"], source),
@@ -72,7 +72,7 @@ def _cases_by_key(folder: Path, wanted: set[str]) -> Iterator[KeyedCases]:
 
 
 def _keyed(table: PartTable, standings: Standings) -> PartTable:
-    """Give rows of runs and raters a key to the cases that were voted on."""
+    """Return the table with keys in the rows of runs and raters. A key links to the cases that were voted on."""
     kind, _, electorate = table.key.partition("/")
     ends = {"places": "run", "raters": "rater", "effects": "effect"}
     lines = []

@@ -36,7 +36,8 @@ EFFECTS = {"side": "being shown first", "words": "one word more", "seconds": "on
 
 
 def tables(standings: Standings) -> list[PartTable]:
-    """Return every table with data: the standings and leanings of each electorate, then the electorates compared."""
+    """Return every table with data: the tables of each electorate (standings, effects, raters), then the electorates
+    compared."""
     made = []
     for one in standings.electorates:
         made += [_places(standings, one), _effects(one), _raters(one)]

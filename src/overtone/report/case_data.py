@@ -53,7 +53,8 @@ class Names:
 
 
 class Chunks:
-    """Blocks of cases as JSON, kept in a file until the page is written: they need not fit into memory together."""
+    """Blocks of cases as JSON. They are kept in a file until the page is written, because together they may not fit
+    into memory."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -104,7 +105,8 @@ def _asks_of(run: int, cases: Iterable[list[tuple[int, list[int]]]]) -> Iterator
 
 
 def _row(key: str, viewed: list[tuple[int, CaseView]], runs: int, names: dict[str, Names]) -> list[Any]:
-    """Return a case's line of the index."""
+    """Return a case's line of the index: its name, words, style, dimension, cue, categories, topic, and the flags of
+    each run."""
     first = viewed[0][1]
     flags = [0] * runs
     categories: set[int] = set()
@@ -124,8 +126,8 @@ def _row(key: str, viewed: list[tuple[int, CaseView]], runs: int, names: dict[st
 
 
 def _about(name: str, readings: list[Reading]) -> list[Any]:
-    """Return how a score is shown: its label, whether in percent, the judge behind it, and each run's signature
-    of it."""
+    """Return how a score is shown: its label, whether it is in percent, the judge behind it, and its signature in
+    each run."""
     key, at, judge = name.partition("@")
     signatures = [reading.signatures.get(name, "") for reading in readings]
     if at:
@@ -137,7 +139,7 @@ def _about(name: str, readings: list[Reading]) -> list[Any]:
 
 
 def _flags(view: CaseView) -> int:
-    """Return what filters need to know about a case under one run, as bits."""
+    """Return the properties of a case under one run that filters use, as a bit mask."""
     bits = ASKED
     levels = ((view.voice, VOICE_RIGHT, VOICE_WRONG), (view.reasoning, REASONING_RIGHT, REASONING_WRONG))
     for asked, when_right, when_wrong in levels:
@@ -157,8 +159,8 @@ def _flags(view: CaseView) -> int:
 def _case(
     views: list[tuple[int, CaseView]], readings: list[Reading], names: dict[str, Names], media: Media
 ) -> dict[str, Any]:
-    """Return one case with each item once, and every run's answers to it. An item that differs between runs is listed
-    twice."""
+    """Return one case: each item once, with every run's answers to the item. An item that differs between runs is
+    listed twice."""
     items: dict[bytes, dict[str, Any]] = {}
     for number, view in views:
         for asked in view.all():

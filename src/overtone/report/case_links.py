@@ -73,7 +73,7 @@ class CaseFinder:
         return self._by_condition.get(fields["condition"], []) if "condition" in fields else self.reading.answers
 
     def core(self, fields: Fields) -> list[Answer]:
-        """Return the part of the core that a table is over, restricted to one style, dimension, cue or sub-task."""
+        """Return the part of the core that a table covers, restricted to one style, dimension, cue or sub-task."""
         over, by = fields.get("over", ""), next((name for name in BY if name in fields), "")
         known = (fields["condition"], over, by)
         if known not in self._parts:
@@ -98,7 +98,7 @@ class CaseFinder:
         return self._ledger.get((kind, reason), [])
 
     def replies(self, fields: Fields) -> list[Answer]:
-        """Return the replies of one basis that are judged, or whose voice is measured."""
+        """Return the replies of one basis that were judged, or whose voice was measured."""
         condition = fields["condition"]
         if condition not in self._replies:
             self._replies[condition] = dict(judge_scores.by_status(judge_scores.replies_of(self.asked(fields))))
@@ -134,7 +134,7 @@ def _measured(finder: CaseFinder, fields: Fields) -> list[Answer]:
 
 
 def _read(answers: Sequence[Answer], fields: Fields) -> list[Answer]:
-    """Return questions by how their answers were read."""
+    """Return the questions whose answers were read in the way that `fields` names."""
     how = fields["read"]
     if how == "strict":
         return _valued(answers, CHOICE_STRICT)

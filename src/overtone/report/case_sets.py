@@ -1,6 +1,7 @@
-"""Sets of cases that the links of a page open, each packed once: small sets as steps, large ones as bits.
+"""The sets of cases that the links of a page open. Each set is stored once, as steps if it is small and as bits if
+it is large.
 
-A page asks for the set of a number while it is written; numbers over the same cases share one.
+A page requests the set of a number while it is written. Numbers over the same cases share one set.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from overtone.results.load import Reading
 
 
 class Sets:
-    """The sets of a report. `place` returns the numbers of cases in the index."""
+    """The sets of cases in a report. `place` converts cases to their numbers in the index."""
 
     def __init__(self, ids: Sequence[str], readings: Sequence[Reading]) -> None:
         self._numbers = {name: number for number, name in enumerate(ids)}
@@ -26,15 +27,14 @@ class Sets:
         self.behind: dict[str, int] = {}  # full key of a finding → set
 
     def place(self, cases: Iterable[str], runs: Iterable[int]) -> list[int]:
-        """Return cases of some runs as sorted numbers of the index; cases that the report does not show are left
-        out."""
+        """Return the sorted index numbers of cases of some runs. Cases that the report does not show are left out."""
         if self._several:
             names = dict.fromkeys(self._benchmarks[n] for n in runs)
             cases = [f"{benchmark}/{case}" for case in cases for benchmark in names]
         return sorted({self._numbers[case] for case in cases if case in self._numbers})
 
     def add(self, numbers: Sequence[int]) -> int:
-        """Return the number of a set of cases; the same cases are the same set."""
+        """Store a set of cases and return its number. A set that is already stored keeps its number."""
         known = tuple(numbers)
         if known not in self._known:
             self._known[known] = len(self.packed)
@@ -43,7 +43,8 @@ class Sets:
         return self._known[known]
 
     def once(self, key: str, cases: Callable[[], Sequence[int]]) -> int | None:
-        """Return the set of a named number, None if no case is behind it."""
+        """Return the number of the set of cases behind the key, or None if there are no cases. The cases of a key
+        are computed only once."""
         if key not in self._resolved:
             numbers = cases()
             self._resolved[key] = self.add(numbers) if numbers else None
@@ -54,8 +55,8 @@ class Sets:
 
 
 def packed(numbers: Sequence[int], total: int) -> str:
-    """Pack ascending numbers below `total`: steps between them, seven bits to a byte, or one bit for each; the shorter
-    one."""
+    """Pack ascending numbers below `total` into text by the shorter of two methods: the steps between the numbers in
+    seven-bit groups, or one bit for each possible number."""
     steps = bytearray()
     last = -1
     for number in numbers:

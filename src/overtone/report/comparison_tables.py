@@ -62,12 +62,12 @@ def _cells(row: Change) -> tuple[Cell, ...]:
 
 
 def _p(row: Change, p: float | None) -> str:
-    """Write a p-value; a dash if the difference cannot be tested."""
+    """Format a p-value; a dash if the difference cannot be tested."""
     return NONE if row.short_of else p_number(p)
 
 
 def difference(row: Change) -> str:
-    """Write a difference as `+4.2 [1.0 to 7.4]`, in points or on the measure's own scale."""
+    """Format a difference as `+4.2 [1.0 to 7.4]`, in points or on the measure's own scale."""
     if row.by.value is None:
         return NONE
     between = f" [{change(row.by.low, row)} to {change(row.by.high, row)}]" if row.by.low is not None else ""
@@ -75,7 +75,8 @@ def difference(row: Change) -> str:
 
 
 def facts(comparison: Comparison) -> list[str]:
-    """Return what was compared, what could not be paired, how the runs differ, and notes."""
+    """Return sentences on the compared items, the items that could not be paired, and the differences between the
+    runs, then the notes."""
     lines = [
         f"first: {comparison.first} ({comparison.first_model or 'model not named'})",
         f"second: {comparison.second} ({comparison.second_model or 'model not named'})",
@@ -89,7 +90,7 @@ def facts(comparison: Comparison) -> list[str]:
 
 
 def listed(flips: Flips) -> list[tuple[str, tuple[Flip, ...], int]]:
-    """Return both lists of changed cases, each with its heading and its total; empty ones are left out."""
+    """Return (heading, changed cases, total) for each direction of change that has cases."""
     heads = ("right → wrong", "wrong → right") if flips.right_or_wrong else ("largest losses", "largest gains")
     both = ((heads[0], flips.worse, flips.worse_total), (heads[1], flips.improved, flips.improved_total))
     return [(head, flips_of, total) for head, flips_of, total in both if total]

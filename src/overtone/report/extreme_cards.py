@@ -17,7 +17,7 @@ from overtone.text import by_kind, number
 def ends(
     runs: Iterable[tuple[dict[str, Any], Summary, Reading]], media: Media
 ) -> tuple[list[dict[str, Any]], list[list[str]]]:
-    """Return the cards of every run and condition, and the sounds of each card: clip, reply, reference."""
+    """Return the cards of every run and condition, and the sounds of each card: clip, reply and reference."""
     made: list[dict[str, Any]] = []
     sounds: list[list[str]] = []
     for run, summary, reading in runs:

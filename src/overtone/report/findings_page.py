@@ -1,4 +1,5 @@
-"""Findings on a page: each question with its sentences, figures, tables, and what to run for what is missing."""
+"""Findings on a page: each question with its sentences, figures and tables, and the commands that supply missing
+data."""
 
 from __future__ import annotations
 
@@ -80,7 +81,7 @@ class Section(NamedTuple):
 
 
 def sections(source: FigureSource, links: Links) -> list[Section]:
-    """Return every finding of the runs, in order, and keep the links to their cases."""
+    """Return a section for every finding of the runs, in order, and register the links to their cases in `links`."""
     made = []
     several = len({reading.benchmark for reading in source.readings}) > 1
     for name, finding in known_findings().items():
@@ -110,7 +111,7 @@ def _answer(result: FindingResult[Any], labels: Sequence[str]) -> Answer:
 
 
 def drawn(names: Iterable[str], source: FigureSource) -> list[Figure]:
-    """Draw the figures of these names that the runs have data for."""
+    """Draw the named figures, without those that the runs have no data for."""
     made = []
     known = figure_names()
     for name in (name for name in names if name in known):

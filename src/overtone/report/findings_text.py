@@ -36,7 +36,7 @@ class Analysis(NamedTuple):
 
 
 class Section(NamedTuple):
-    """One finding over all runs, as it is shown."""
+    """One finding over all runs, in the form in which it is shown."""
 
     finding: Finding[Any]
     answers: list[tuple[str, list[str]]]  # the label of a run or model, and its sentences
@@ -87,7 +87,7 @@ def _states(readings: Sequence[Reading], labels: Sequence[str]) -> Iterator[str]
 
 
 def sections(analysis: Analysis, by: str = "overall") -> list[Section]:
-    """Return the findings in their order, with those of several runs together."""
+    """Return a section for each finding, in order; the results of several runs share one section."""
     made = []
     asked = {answer.condition for reading in analysis.readings for answer in reading.answers}
     for name in dict.fromkeys(result.name for result in analysis.results):
@@ -146,7 +146,7 @@ def print_findings(analysis: Analysis, by: str = "overall", file: IO[str] | None
 
 
 def _item(mark: str, text: str) -> Table:
-    """Return a line whose text folds beside its mark."""
+    """Return one list item: a mark, and beside it the text, wrapped."""
     grid = Table.grid(padding=(0, 1))
     grid.add_row(mark, safe(text))
     return grid
@@ -168,7 +168,8 @@ def to_markdown(analysis: Analysis, by: str = "overall") -> str:
 
 
 def to_json(analysis: Analysis) -> str:
-    """Return everything: runs with the signatures of their scores, settings, and findings with the keys of numbers."""
+    """Return the whole analysis as JSON: runs with the signatures of their scores, settings, and findings with the
+    keys of their numbers."""
     settings = analysis.settings
     options = {r.name: settings.options.get(r.name, r.finding.options) for r in analysis.results if r.finding.options}
     content = {

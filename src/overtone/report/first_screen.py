@@ -28,7 +28,7 @@ RATED = (C4, VES, C1)  # judged dimensions in order of preference
 
 
 class Tile(NamedTuple):
-    """One headline number as it is written, and the key of its cases."""
+    """One headline number as text, and the key of its cases."""
 
     label: str
     value: str
@@ -38,7 +38,7 @@ class Tile(NamedTuple):
 
 
 class Stage(NamedTuple):
-    """One stage of the funnel. `reached` is None if no case has it."""
+    """One stage of the funnel. `reached` is None if no case has data for the stage."""
 
     label: str
     reached: Estimate | None
@@ -57,8 +57,8 @@ class Card(NamedTuple):
 
 
 def cards(readings: Sequence[Reading], summaries: Sequence[Summary], source: FigureSource) -> list[Card]:
-    """Return the card of every run. The first runs are those of `source`, whose levels share their scripts; the others
-    have tables of their own."""
+    """Return the card of every run. The runs of `source`, whose levels share their scripts, come first; the other
+    runs have their own headline tables."""
     made = []
     for number, (reading, summary) in enumerate(zip(readings, summaries, strict=True)):
         if number < len(source.readings):
@@ -102,7 +102,7 @@ def _hearing_tiles(number: int, summary: Summary, given: str) -> Iterator[Tile]:
 
 
 def _talk_tiles(number: int, summary: Summary, condition: str) -> Iterator[Tile]:
-    """Yield what judges said of the replies; without judges, their similarity to the references."""
+    """Yield the judges' scores of the replies; without judges, the similarity of the replies to the references."""
     c = next((c for c in summary.conditions if c.condition == condition), None)
     if c is None:
         return

@@ -33,7 +33,7 @@ LONGEST = 280  # characters of a reply on a card
 
 
 class Half(NamedTuple):
-    """Cases that changed in one direction: how many, the key of all of them, and some as cards."""
+    """The cases that changed in one direction: their number, the key of all of them, and some of them as cards."""
 
     head: str
     total: int
@@ -148,8 +148,8 @@ def _bases(pairs: Sequence[tuple[Answer, Answer]], measure: Measure) -> list[tup
 
 
 def _tables(comparison: Comparison, prefix: str) -> list[PartTable]:
-    """Return the table of all shared items, then one of the cues that differ; all cues of all measures would be too
-    long."""
+    """Return the table of all shared items, then a table of only the cues that differ, because a table of all cues
+    would be too long."""
     made = [
         _keyed(shown, table.rows, prefix)
         for shown, table in zip(tables(comparison), comparison.tables, strict=True)
@@ -170,13 +170,14 @@ def _tables(comparison: Comparison, prefix: str) -> list[PartTable]:
 
 
 def _titled(table: PartTable, comparison: Comparison) -> PartTable:
-    """Return a table with capitalised heads; the names of the runs are kept."""
+    """Return a table with capitalised column heads; the names of the runs are not changed."""
     heads = tuple(head if head in (comparison.first, comparison.second) else capital(head) for head in table.heads)
     return msgspec.structs.replace(table, names=tuple(map(capital, table.names)), heads=heads)
 
 
 def _keyed(table: PartTable, rows: Sequence[Change], prefix: str) -> PartTable:
-    """Give a row's numbers a key to its pairs, and the counts of changes a key to those cases."""
+    """Return the table with keys: a row's numbers link to its pairs, and the counts of changes link to the changed
+    cases."""
     ends = {head: f"/{end}" for head, end in (("worse", "worse"), ("better", "improved"))}
     lines = []
     for line, row in zip(table.lines, rows, strict=True):
@@ -192,7 +193,7 @@ def _keyed(table: PartTable, rows: Sequence[Change], prefix: str) -> PartTable:
 
 
 def _shown(cases: Sequence[Flip]) -> list[Flip]:
-    """Return the changes that get a card: the first of each case."""
+    """Return the changes that get a card: the first change of each case."""
     return list({flip.case: flip for flip in reversed(cases)}.values())[::-1][:SHOWN]
 
 
@@ -263,7 +264,7 @@ class _Cards:
 
 
 def _said(answer: Answer, letter: str) -> str:
-    """The option chosen, or the reply; what is long is cut."""
+    """Return the chosen option, or the reply if no option was chosen. Long texts are cut."""
     text = next((f"{o.letter}. {o.text}" for o in answer.item.options if o.letter == letter), "")
     text = text or (answer.replies[-1].text if answer.replies else "")
     return text if len(text) <= LONGEST else text[:LONGEST].rstrip() + " …"

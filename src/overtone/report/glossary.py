@@ -1,4 +1,5 @@
-"""The words of a report that a reader may not know: one sentence each, shown on hover and listed at the end."""
+"""The terms of a report that a reader may not know. Each has one sentence, which is shown on hover and listed at the
+end."""
 
 from __future__ import annotations
 
@@ -91,7 +92,7 @@ _BY_NAME = {name.casefold(): text for name, text in GLOSSARY.items()} | {
 
 
 def meaning(term: str) -> str:
-    """Return the sentence on a term, a condition or the head of a column; "" if it has none."""
+    """Return the sentence on a term, a condition or a column head; "" if the glossary has none."""
     name = re.sub(r"\s*[↑↓]\s*|\s·.*", "", term.replace("\u00a0", " ")).strip()
     if found := re.fullmatch(rf"{_CONDITION}(?: \((.+)\))?", name):
         source = f" Clips of the source {found[3]}." if found[3] else ""
@@ -100,7 +101,8 @@ def meaning(term: str) -> str:
 
 
 def gloss(text: str, term: str = "", tag: str = "span") -> Markup:
-    """Return a text that explains itself on hover; plain text if the term (default: the text) has no entry."""
+    """Return a text with its explanation on hover; plain text if the term (default: the text) is not in the
+    glossary."""
     text = visible(str(text))
     told = meaning(term or text)
     if not told:
@@ -109,9 +111,9 @@ def gloss(text: str, term: str = "", tag: str = "span") -> Markup:
 
 
 def explained(text: str) -> Markup:
-    """Return a sentence in which the first mention of each known term explains itself on hover.
+    """Return a sentence in which the first mention of each known term has its explanation on hover.
 
-    No line breaks between a number and its %.
+    The number and the % of a percentage stay on one line.
     """
     text = re.sub(r"(?<=\d) %", "\u00a0%", visible(str(text)))
     parts, at, seen = [], 0, set()

@@ -1,4 +1,5 @@
-"""A benchmark's own tables of a run, and the results that its authors published, for terminal and page."""
+"""The headline tables that a benchmark defines, for the terminal and the page, and the results that its authors
+published."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from overtone.text import as_given, number
 
 
 def headlines(readings: Sequence[Reading]) -> list[PartTable]:
-    """Return the headline tables of every benchmark among the runs; runs of one benchmark share theirs."""
+    """Return the headline tables of every benchmark among the runs; runs of the same benchmark share tables."""
     by_table: dict[tuple[str, str], list[list[tuple[int, SuiteTable]]]] = {}
     for run, reading in enumerate(readings):
         for table in suite_tables(reading):
@@ -32,8 +33,8 @@ def headlines(readings: Sequence[Reading]) -> list[PartTable]:
 
 
 def first_screen(reading: Reading) -> tuple[list[PartTable], list[str]]:
-    """Return the headline tables for the first screen, and the titles of the others: those whose cases are all in
-    earlier tables, such as breakdowns or other scales."""
+    """Return the headline tables for the first screen, and the titles of the other tables. A table is among the
+    others if earlier tables already cover all its cases, e.g. a breakdown or another scale."""
     cases = dict(cases_by_key(reading))
     seen: set[str] = set()
     first, others = [], []
@@ -49,7 +50,7 @@ def first_screen(reading: Reading) -> tuple[list[PartTable], list[str]]:
 
 
 def wants_judge(reading: Reading, own: Sequence[PartTable]) -> bool:
-    """Return whether a run's own tables are empty because its replies were not judged."""
+    """Return whether the headline tables of a run are empty because its replies were not judged."""
     suite = reading.suite
     if suite is None or not suite.rubrics or any("@" in name for name in reading.signatures):
         return False
@@ -80,7 +81,8 @@ def _cell(column: Column, e: Estimate | None, key: str) -> Cell:
 
 
 def published(readings: Sequence[Reading]) -> list[PartTable]:
-    """Return the published results of the runs' benchmarks, or of all installed ones without a run, as printed."""
+    """Return the published results of the runs' benchmarks, as printed. Without runs, return those of all installed
+    benchmarks."""
     suites: dict[str, Suite | None] = {}
     for reading in readings:
         suites.setdefault(reading.benchmark, reading.suite)

@@ -54,7 +54,8 @@ _WIDTHS = {
 
 
 def width_of(text: str, scale: float = 1.0) -> float:
-    """Estimate the width of a text in points, on the wide side; unknown characters may be written as U+1F600."""
+    """Estimate the width of a text in points, rather too wide than too narrow. A character that may be printed as
+    its code, such as U+1F600, counts as 45 points."""
     return scale * _points(text)
 
 
@@ -88,9 +89,10 @@ CHARACTER = (
 
 
 def escaped(text: str) -> str:
-    """Return untrusted text for LaTeX: no character has a special meaning.
+    """Escape untrusted text for LaTeX, so that no character has a special meaning.
 
-    A character that pdflatex cannot typeset becomes its number, as U+4E2D; XeLaTeX and LuaLaTeX print the character.
+    A character that pdflatex cannot typeset becomes its code point, such as U+4E2D; XeLaTeX and LuaLaTeX print the
+    character.
     """
     return "".join(map(_character, shown(text.translate(_SPACES))))
 
@@ -102,13 +104,13 @@ def _character(c: str) -> str:
 
 
 def breakable(text: str, most: int = 16) -> str:
-    """Escape text in which a line may also end within a long word: at its signs, or after `most` letters."""
+    """Escape text and allow line breaks within long words: at punctuation, or after `most` letters."""
     return " ".join(r"\allowbreak{}".join(map(escaped, pieces)) for pieces in _pieces(text, most))
 
 
 @lru_cache(maxsize=100_000)
 def _pieces(text: str, most: int) -> list[list[str]]:
-    """Return the words of a text, each as the pieces between which a line may end."""
+    """Split a text into words, and each word into the pieces between which a line may break."""
     words = []
     for word in shown(text.translate(_SPACES)).split(" "):
         pieces = [word] if len(word) <= most else re.findall(rf"\w{{1,{most}}}\W{{0,3}}|\W{{1,3}}", word)
@@ -123,9 +125,9 @@ def _pieces(text: str, most: int) -> list[list[str]]:
 def latex(
     tables: Iterable[PartTable], labels: Sequence[str] = (), *, look: Look = FULL, caption: str = "", label: str = ""
 ) -> str:
-    """Return tables as LaTeX for a paper that loads booktabs. The caption explains how to read each.
+    """Return tables as LaTeX for a paper that loads booktabs. A generated caption explains how to read each table.
 
-    `caption` replaces it, as LaTeX; `label` replaces the label. Both make sense for a single table.
+    `caption` (LaTeX) and `label` replace the generated ones; use them only for a single table.
     """
     made = []
     for table in tables:
@@ -155,7 +157,7 @@ _Row = tuple[list[str], list[Words]]
 
 
 class _Layout:
-    """The size, panels and column widths with which a table fits."""
+    """The font size, panels and column widths with which a table fits the page."""
 
     def __init__(self, table: PartTable, g: Grid) -> None:
         self.g = g
@@ -180,7 +182,7 @@ class _Layout:
         return True, SIZES[-1], [[column] for column in columns] or [[]]
 
     def _packed(self, columns: Sequence[int], size: _Size) -> list[list[int]]:
-        """Return panels with as many columns each as fit."""
+        """Split the columns into panels, each with as many columns as fit."""
         panels: list[list[int]] = [[]]
         for column in columns:
             if panels[-1] and self._total([*panels[-1], column], size, PAGE) > PAGE:
@@ -193,7 +195,8 @@ class _Layout:
         return sum(widths) + 2 * size.gap * (len(widths) - 1)
 
     def left(self, size: _Size, room: float) -> list[float]:
-        """Return the widths of the columns of names, together their share of the room unless a word needs more."""
+        """Return the widths of the name columns. Together they take at most a fixed share of the room, unless a single
+        word needs more."""
         natural, words = self.natural(size), self.words(size)
         most = NAMES * room
         if sum(natural) <= most:
@@ -209,7 +212,7 @@ class _Layout:
         return limited(low)
 
     def words(self, size: _Size) -> list[float]:
-        """Return the widths that the columns of names need: those of the longest word or piece that is not broken."""
+        """Return the smallest widths of the name columns: the width of the longest piece that cannot be broken."""
         pieces = [head.split(" ") for head in self.g.left]
         for names, _ in self.g.rows:
             for at, name in enumerate(names):
@@ -217,7 +220,7 @@ class _Layout:
         return [max(width_of(piece, size.scale) for piece in each) + 1 for each in pieces]
 
     def natural(self, size: _Size) -> list[float]:
-        """Return the widths of the columns of names without any limit."""
+        """Return the widths of the name columns without any limit."""
         rows = self.g.rows
         return [
             max([width_of(head, size.scale), *(width_of(names[at], size.scale) for names, _ in rows)]) + 1
@@ -228,12 +231,13 @@ class _Layout:
         return max((_cell_width(cells[column], size) for _, cells in self.g.rows), default=0.0)
 
     def column(self, column: int, size: _Size, room: float) -> float:
-        """Return the width of a column: its widest cell or word of its head, at most half the room."""
+        """Return the width of a column: that of its widest cell or of the widest word in its head, at most half the
+        room."""
         lines = self.head_lines(column, size)
         return min(max(self.cells(column, size), *(width_of(line, size.scale) for line in lines)) + 1, room / 2)
 
     def head_lines(self, column: int, size: _Size) -> list[str]:
-        """Return the lines of a head, broken at spaces to be about as wide as its cells."""
+        """Return the lines of a column head, broken at spaces so that it is about as wide as the column's cells."""
         words = re.sub(r"[ \u00a0](?=[↑↓%·])", "\u00a0", self.heads[column]).split(" ")
         most = max(self.cells(column, size), *(width_of(word, size.scale) for word in words))
         lines = [words[0]]
@@ -258,7 +262,7 @@ def _small(words: Words) -> str:
 
 
 def _floats(layout: _Layout, caption: str, label: str) -> Iterator[str]:
-    """Yield the floats of one table: its panels, as many in each as the page is tall."""
+    """Yield the LaTeX floats of one table. Each float holds as many panels as fit on a page."""
     rows = layout.g.rows
     pages: list[list[tuple[list[int], list[_Row]]]] = [[]]
     used = 0.0
@@ -286,7 +290,7 @@ def _floats(layout: _Layout, caption: str, label: str) -> Iterator[str]:
 
 
 def _chunks(layout: _Layout, panel: Sequence[int], rows: Sequence[_Row]) -> Iterator[tuple[list[_Row], float]]:
-    """Yield the rows in stretches that fit one page, with their heights. Names that are broken need several lines."""
+    """Yield groups of rows that fit one page, each with its height. Rows with broken names take several lines."""
     size, room = layout.size, layout.room
     left = layout.left(size, room)
     head = size.line * (1 + max((len(layout.head_lines(column, size)) for column in panel), default=1)) + 15

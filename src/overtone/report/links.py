@@ -1,6 +1,6 @@
-"""Numbers, sentences and figures as links to the cases behind them, and untrusted text made harmless.
+"""Turn numbers, sentences and figures into links to the cases behind them, and make untrusted text harmless.
 
-A page asks for its links while it is written; the sets of cases that they open are at its end.
+A page requests its links while it is written. The sets of cases that the links open are stored at the end of the page.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ class Links:
         self._finders = [CaseFinder(r, people[n] if people else None) for n, r in enumerate(readings)]
 
     def take(self, keyed: Iterable[tuple[str, list[str]]], wanted: Collection[str], runs: Sequence[int]) -> None:
-        """Keep the cases behind the wanted keys."""
+        """Store the cases behind those keys that are in `wanted`."""
         for key, cases in keyed:
             if key in wanted and (numbers := self.sets.place(cases, runs)):
                 self.sets.behind[key] = self.sets.add(numbers)
 
     def number(self, key: str) -> int | None:
-        """Return the set of cases behind a number, or None."""
+        """Return the number of the set of cases behind a key, or None if the key has no cases."""
         if not key.startswith("where="):
             return self.sets.behind.get(key)
         run = int(read(key)["run"]) - 1
         return self.sets.once(key, lambda: self.sets.place(self._finders[run].cases(key), [run]))
 
     def linked(self, text: str, key: str, tag: str = "v") -> Markup:
-        """Return a number, as a link if there are cases behind it. `tag` is its style: v(alue), s(mall), b(old),
-        i(nline)."""
+        """Return a number as a link if there are cases behind it, otherwise as text. `tag` is its style: v(alue),
+        s(mall), b(old), i(nline)."""
         number = self.number(key) if key and text != NONE else None
         if number is None:
             return Markup('<span class="{0}">{1}</span>').format(tag, visible(text))
@@ -55,7 +55,7 @@ class Links:
         return Markup('<a class="{0}" href="#behind={1}">{2}</a>').format(tag, quote(key), visible(text))
 
     def cases(self, key: str) -> Markup:
-        """Return `26 cases` as a link to them; nothing if no cases are behind a key."""
+        """Return a link such as `26 cases` to the cases behind a key; empty if the key has no cases."""
         number = self.number(key) if key else None
         if number is None:
             return Markup("")
@@ -69,5 +69,5 @@ class Links:
         return Markup(visible(text.replace(_NAMESPACE, "", 1)))
 
     def json(self) -> Markup:
-        """Return the sets and the keys of findings and comparisons as JSON."""
+        """Return the sets of cases, and the keys of findings and comparisons, as JSON."""
         return Markup(to_json(self.sets.json()))

@@ -23,7 +23,8 @@ _SUFFIXES = {".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3"}
 
 
 class Media:
-    """Turns sounds into what the page plays: a relative URL, or `#m<n>` for a block inside the report."""
+    """Converts sounds to the addresses that the page plays: a relative URL, or `#m<n>` for a sound embedded in the
+    report."""
 
     def __init__(self, out: Path, embed: bool, data: Sequence[Path] = ()) -> None:
         self.home = out.resolve().parent
@@ -68,7 +69,7 @@ class Media:
             return False
 
     def reply(self, reading: Reading, name: str) -> str:
-        """Return a reply's sound by its name in the run's store."""
+        """Return the address of a reply's sound, given its name in the run's store."""
         try:
             path = reading.audio_path(name)
         except OvertoneError as error:

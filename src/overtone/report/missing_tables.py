@@ -1,4 +1,4 @@
-"""Tables and sections that have nothing to show: one line each, with what is missing and the command that fills it."""
+"""Tables and sections without data: for each, one line with the missing data and the command that supplies it."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def has_values(table: PartTable) -> bool:
 
 
 def what_fills(table: PartTable) -> Absent:
-    """Return why a table without values is empty, and what fills it."""
+    """Return why a table without values is empty, and the command that fills it."""
     estimates = [cell.estimate for line in table.lines for cell in line.cells if cell.estimate is not None]
     return empty_table(table.title, estimates)
 
 
 def empty_table(title: str, estimates: Iterable[Estimate]) -> Absent:
-    """Return why a table with only these estimates is empty, and what fills it."""
+    """Return why a table that would hold only these estimates is empty, and the command that fills it."""
     asked = max((e.asked for e in estimates), default=0)
     if asked:
         return Absent(title, f"none of the {asked:,} replies has a score", SCORE)

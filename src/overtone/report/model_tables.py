@@ -1,6 +1,6 @@
-"""Tables with a line for each model, as a paper prints them: main results, sub-tasks, and the paper's questions.
+"""Tables with a line for each model, as in a paper: main results, sub-tasks, and the paper's questions.
 
-The numbers are those of the findings and of the table `tasks`; only the shape is the paper's.
+The numbers come from the findings and from the table `tasks`; only the layout follows the paper.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ Rows = list[tuple[int, tuple[str, ...], dict[str, Cell]]]  # run, names, and cel
 
 
 def model_tables(readings: Sequence[Reading], settings: Settings) -> list[PartTable]:
-    """Return the tables of the runs' benchmarks that have a line for each model; runs of one benchmark share theirs.
+    """Return the tables with a line for each model that the runs' benchmarks define. Runs of the same benchmark
+    share tables.
 
-    Columns and tables without a number in these runs are left out; a table's hint names the columns.
+    Columns and tables without a number in these runs are left out. A table's hint names the columns that are left out.
     """
     made = []
     for benchmark in dict.fromkeys(reading.benchmark for reading in readings):
@@ -50,7 +51,8 @@ def model_tables(readings: Sequence[Reading], settings: Settings) -> list[PartTa
 
 
 def _known(one: ModelTable) -> ModelTable:
-    """Return a table without columns that nothing computes: a run from elsewhere may name any."""
+    """Return the table without columns that Overtone cannot compute. A run from another program may name such
+    columns."""
     return one if one.level else replace(one, columns={k: head for k, head in one.columns.items() if k in MEASURES})
 
 
@@ -94,7 +96,7 @@ def _table(one: ModelTable, runs: _Runs) -> PartTable:
 
 
 def _condition_note(one: ModelTable, runs: _Runs) -> Iterator[str]:
-    """Say under which prompt the replies were made, where a table has replies under one prompt."""
+    """Yield a note on the prompt of the replies, if a table has replies under only one prompt."""
     if one.level or one.finding:
         return
     for result in runs.results("leaderboard"):
@@ -205,7 +207,7 @@ def _upper(one: ModelTable, runs: _Runs) -> Rows:
 
 
 def _main(bases: Sequence[str]) -> str:
-    """Return the cues of the headline: the validated ones, else all."""
+    """Return the basis of the headline: validated cues if there are any, otherwise all cues."""
     return next((basis for basis in bases if basis != "unvalidated"), "unvalidated")
 
 

@@ -16,13 +16,13 @@ from overtone.spec import suggest
 
 
 def table_names() -> dict[str, str]:
-    """Return each table's name and one line on what it shows."""
+    """Return name → one-line description for every table."""
     names = {name: f"{finding.title}: {finding.question}" for name, finding in known_findings().items()}
     return names | {name: made.about for name, made in RESULTS.items()}
 
 
 def needs_runs(name: str) -> bool:
-    """Return whether a table needs runs; others show something without one."""
+    """Return whether a table needs runs. The other tables can be shown without a run."""
     findings = known_findings()
     return findings[name].needs_runs if name in findings else RESULTS[name].needs_runs
 
@@ -34,10 +34,10 @@ def named_tables(
     settings: Settings | None = None,
     shown: int | None = None,
 ) -> list[PartTable]:
-    """Return the tables of one name over the first `shown` runs (default: all). Some findings read the other runs as
-    well.
+    """Return the tables with this name for the first `shown` runs (default: all). Some findings read the other runs
+    as well.
 
-    Raises UsageError for an unknown name, and if these runs have no data for it.
+    Raises UsageError for an unknown name, and if these runs have no data for the table.
     """
     settings = settings or Settings()
     known = table_names()

@@ -59,13 +59,13 @@ def write_report(
     data: Sequence[Path] = (),
     warn: Callable[[str], None] = lambda text: None,
 ) -> Path:
-    """Write the report of `runs` to `out` and return it. Nothing is left behind if it fails.
+    """Write the report of `runs` to `out` and return its path. If it fails, no file is left behind.
 
-    `calibrated` is a file of people's labels; judges' means corrected by them are shown beside the judges' own. `arena`
-    is a folder of `overtone arena`, whose standings are shown too. `missing` says which runs are not in it, and why.
-    `source` restricts the report to the clips of one source, or pools those of all sources with "all". Clips are
-    embedded from data folders in the working directory or in `data`; `warn` receives a note on runs whose clips are
-    not.
+    `calibrated` is a file of people's labels; the judges' means corrected by these labels are shown beside the
+    uncorrected ones. `arena` is a folder of `overtone arena`, whose standings are shown too. `missing` says which runs
+    are not in the report, and why. `source` restricts the report to the clips of one source; "all" pools all sources.
+    Clips are embedded from data folders in the working directory or in `data`; `warn` receives a note on runs whose
+    clips are not embedded.
     """
     if not runs:
         raise UsageError("name at least one run")
@@ -77,7 +77,7 @@ def write_report(
 
 @contextlib.contextmanager
 def _beside(out: Path) -> Iterator[IO[bytes]]:
-    """Open a temporary file on the disk of the report. An error of that disk is a StoreError."""
+    """Open a temporary file on the same disk as the report. Raises StoreError if that disk fails."""
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=out.parent) as file:
@@ -158,8 +158,8 @@ def _beginning(path: Path) -> bytes:
 
 
 def check_writable(out: Path) -> None:
-    """Raise UsageError before a long run if its report could not be written. A file that is not a report of Overtone is
-    never replaced: an untrusted run file may name anything."""
+    """Raise UsageError before a long run if its report could not be written. A file that is not a report of Overtone
+    is never replaced, because an untrusted run file may name any file."""
     check_not_folder(out)
     try:
         if out.exists() and GENERATOR not in _beginning(out):
@@ -171,7 +171,7 @@ def check_writable(out: Path) -> None:
 
 
 def _own_tables(readings: list[Reading], links: Links) -> list[PartTable]:
-    """Return the headline tables of the runs' benchmarks, and keep the links of their numbers."""
+    """Return the headline tables of the runs' benchmarks, and register the links of their numbers in `links`."""
     made = headlines(readings)
     keys = {cell.key for table in made for line in table.lines for cell in line.cells}
     for number, reading in enumerate(readings):
@@ -180,7 +180,8 @@ def _own_tables(readings: list[Reading], links: Links) -> list[PartTable]:
 
 
 def run_labels(readings: list[Reading]) -> list[str]:
-    """Return a short name for each run: its model; if runs share it, with the benchmark's name, else the folder's."""
+    """Return a short name for each run: its model. If several runs have the same model, the name of the benchmark or
+    else of the folder is added."""
     models = [_model_name(r.meta.get("model", "")) or r.name for r in readings]
     asked = [(m, r.benchmark) for m, r in zip(models, readings, strict=True)]
     more = [r.benchmark if asked.count(pair) == 1 else r.name for pair, r in zip(asked, readings, strict=True)]
@@ -189,7 +190,7 @@ def run_labels(readings: list[Reading]) -> list[str]:
 
 
 def _model_name(spec: str) -> str:
-    """Return the SPEC without its options; for a path, only the last part."""
+    """Return the SPEC without its options. If the SPEC names a path, return only the last part."""
     kind, colon, name = spec.partition("?")[0].partition(":")
     return f"{kind}{colon}{Path(name).name if name.startswith(('/', '.', '~')) else name}"
 
@@ -275,7 +276,7 @@ def _run(number: int, summary: Summary, label: str, several: bool) -> dict[str, 
 
 
 def footnotes(table: PartTable) -> list[str]:
-    """Return the notes on the numbers of a table, each once."""
+    """Return the notes on the numbers of a table, without duplicates."""
     return list(dict.fromkeys(note for line in table.lines for cell in line.cells for note in cell.all_notes))
 
 

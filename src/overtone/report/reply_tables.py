@@ -1,4 +1,5 @@
-"""The tables of replies: judged, spoken, following the voice, and the agreement of judges. For terminal and page."""
+"""The tables of replies, for terminal and page: judges' scores, sound, whether they follow the voice, and agreement
+of judges."""
 
 from __future__ import annotations
 
@@ -70,7 +71,7 @@ HINTS = {
 
 
 def judged_tables(pairs: Pairs) -> list[PartTable]:
-    """Return the headline, styles and differences of judged replies."""
+    """Return the tables of judged replies: the headline, the styles and the differences."""
     made = (_headline(pairs), _styles(pairs), _differences(pairs))
     return [table for table in made if table.lines]
 
@@ -196,8 +197,8 @@ def _square(run: int, c: ConditionSummary, row: StyleRow, read: str = "") -> str
 
 
 def spoken(pairs: Pairs, *, brief: bool = False) -> list[PartTable]:
-    """Return the tables of how replies sound: delivery, then predicted quality. `brief` leaves out single styles and
-    empty columns."""
+    """Return the tables of how replies sound: delivery, then predicted quality. `brief` leaves out the rows of
+    single styles and empty columns."""
     rows: list[tuple[int, ConditionSummary, VoiceRow]] = [
         (run, c, row) for run, c in pairs for row in c.spoken if not brief or not row.style
     ]
@@ -231,7 +232,7 @@ def spoken(pairs: Pairs, *, brief: bool = False) -> list[PartTable]:
 
 
 def agreement(summaries: Sequence[Summary]) -> list[PartTable]:
-    """Return the tables of how far judges agree, and which verdicts are missing."""
+    """Return the tables of the judges' agreement and of missing verdicts."""
 
     def cells(run: int, row: AgreementRow) -> tuple[Cell, ...]:
         judge = row.who[0] if row.kind == "repeats" else ""
@@ -278,7 +279,8 @@ def agreement(summaries: Sequence[Summary]) -> list[PartTable]:
 
 
 def alignment(summaries: Sequence[Summary], *, brief: bool = False) -> list[PartTable]:
-    """Return the table of EmoAlign with chance, κ and unknown emotions; `brief` leaves out single styles."""
+    """Return the table of EmoAlign with chance agreement, κ and unknown emotions. `brief` leaves out the rows of
+    single styles."""
 
     def cells(run: int, metric: str, row: Aligned) -> tuple[Cell, ...]:
         key = where(run, "emoalign", condition=row.condition, style=row.style, score=metric)

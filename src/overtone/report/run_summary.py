@@ -1,4 +1,5 @@
-"""The end of `overtone run` in about twelve lines: what the run is, its headline numbers, what was lost, what is next.
+"""The summary that `overtone run` prints at the end, about twelve lines: the run, its headline numbers, losses, and
+next steps.
 
 `overtone table` and `overtone run -v` print the tables in full.
 """
@@ -31,7 +32,7 @@ LOST = {"failure": "failed", "refusal": "refused", "extraction": "unreadable", "
 
 
 class Number(NamedTuple):
-    """A headline number: its name, the number, and how it is written."""
+    """A headline number: its name, its value, and its text."""
 
     name: str
     estimate: Estimate
@@ -40,7 +41,7 @@ class Number(NamedTuple):
 
 
 def brief(folder: Path) -> list[str]:
-    """Return a run folder in a few lines: its headline numbers with their intervals, its losses and its warnings."""
+    """Return a summary of a run folder in a few lines: headline numbers with their intervals, losses and warnings."""
     reading = open_run(folder, light=True)
     summary = summarise_reading(reading)
     head = f"{summary.benchmark} · {summary.model} · {summary.answered:,} of {summary.asked:,} answered"
@@ -77,7 +78,8 @@ def _own_numbers(tables: list[PartTable]) -> Iterator[Number]:
 
 
 def _measures(reading: Reading) -> Iterator[Number]:
-    """Yield the headline measures: of replies under the condition that represents the run, of others under each."""
+    """Yield the headline measures. Measures of replies are read under the condition that represents the run, other
+    measures under each condition."""
     talk = talk_condition([reading])[0]
     rows = by_condition(reading)
     for measure in headline_measures([reading]):
@@ -98,7 +100,8 @@ def _basis(summary: Summary) -> Iterator[str]:
 
 
 def _losses(summary: Summary) -> Iterator[str]:
-    """Yield one line for each kind of loss, with its commonest reasons, or one line that says that nothing was lost."""
+    """Yield one line for each kind of loss, with the most common reasons, or one line that says that nothing was
+    lost."""
     lost = False
     if summary.pending:
         lost = True

@@ -48,7 +48,7 @@ LEVELS = {1: "understanding", 2: "reasoning"}
 
 
 def hearing_table(pairs: Pairs) -> PartTable:
-    """Return the headline of hearing and reasoning."""
+    """Return the headline table of hearing and reasoning."""
     columns = hearing_columns([c for _, c in pairs])
     lines = [
         Line(run, c.condition, (over,), _measured(run, c, measures, columns, over=_basis(over)))
@@ -61,7 +61,7 @@ def hearing_table(pairs: Pairs) -> PartTable:
 
 
 def conversation_table(pairs: Pairs, *, brief: bool = False) -> PartTable:
-    """Return the table of the replies' words; `brief` leaves out the columns of a report's second table."""
+    """Return the table of the replies' words. `brief` leaves out the columns that a report shows in a second table."""
     rows = [(run, c, over, t) for run, c in pairs for over, t in conversations(c)]
     measured = [
         m for m in talk_columns((t for *_, t in rows), declared_in(c for _, c in pairs)) if not brief or not m.more
@@ -88,7 +88,8 @@ def _talk(t: Conversation, measured: Sequence[TalkColumn], key: Callable[..., st
 
 
 def _mean_words(t: Conversation) -> str:
-    """Write the mean, and over how many replies if some are in a language without spaces between words."""
+    """Return the mean number of words as text. If some replies are in a language without spaces, the number of
+    counted replies is added."""
     some = t.words is not None and t.counted < t.texts
     return number(t.words, 1) + (f" (of {t.counted:,} replies)" if some else "")
 
@@ -159,7 +160,7 @@ def _cell(e: Estimate | None, column: Column, key: str) -> Cell:
 
 
 class Results(Struct, frozen=True):
-    """Tables of one name, a line about them, and how they are made from summaries or from the runs themselves."""
+    """The tables of one name: a one-line description, and the functions that make them from summaries or from runs."""
 
     about: str
     make: Callable[[Sequence[Summary]], list[PartTable]] = lambda summaries: []
@@ -203,8 +204,8 @@ RESULTS = {
 
 
 def result_tables(name: str, readings: Sequence[Reading]) -> list[PartTable]:
-    """Return the tables of one name that have data. If the run holds several measurements of a metric, a footnote says
-    which is shown."""
+    """Return the tables with this name that have data. If a run holds several measurements of a metric, a footnote
+    says which one is shown."""
     results = RESULTS[name]
     made = (
         results.make([summarise_reading(r) for r in readings]) if results.of_runs is None else results.of_runs(readings)
@@ -240,7 +241,7 @@ def _annotated(table: PartTable, readings: Sequence[Reading]) -> PartTable:
 
 
 def _measurement_notes(cell: Cell, notes: Mapping[str, str], declared: Declared) -> list[str]:
-    """Return the notes on the metrics behind a cell: those that its key names, or the judges' scores of its
+    """Return the notes on the metrics behind a cell: the metrics that its key names, or the judges' scores of its
     dimension."""
     if cell.estimate is None or not cell.key.startswith("where="):
         return []

@@ -61,7 +61,8 @@ def apart(pairs: Pairs) -> list[PartTable]:
 
 
 def bases(pairs: list[tuple[str, ConditionSummary]]) -> list[str]:
-    """Return which cues the headline is over: one sentence if it is the same for all, else one for each run."""
+    """Return sentences on which cues the headline covers: one sentence if it is the same for all runs, otherwise one
+    for each run."""
     names_of: dict[str, list[str]] = {}
     for name, c in pairs:
         if c.basis:

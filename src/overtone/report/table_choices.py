@@ -13,12 +13,13 @@ from overtone.spec import suggest
 
 
 def part_name(table: PartTable) -> str:
-    """Return what a user types for one of several tables: the last part of its key."""
+    """Return the name that a user types to choose one of several tables: the last part of its key."""
     return table.key.rpartition("/")[2]
 
 
 def chosen_parts(tables: Sequence[PartTable], names: Sequence[str]) -> list[PartTable]:
-    """Return the tables of these names, in this order; all without names. Raises UsageError for an unknown name."""
+    """Return the tables with these names, in this order; all tables if no names are given. Raises UsageError for an
+    unknown name."""
     known = [part_name(table) for table in tables]
     for name in names:
         if name not in known:
@@ -27,10 +28,9 @@ def chosen_parts(tables: Sequence[PartTable], names: Sequence[str]) -> list[Part
 
 
 def chosen_columns(tables: Sequence[PartTable], names: Sequence[str]) -> list[PartTable]:
-    """Keep the columns with these heads, in this order. A table that has none of them is left out.
+    """Keep the columns with these heads, in this order. A table with none of these columns is left out.
 
-    Case, arrows and units do not matter, and an abbreviation serves as well. Raises UsageError for a head that no table
-    has.
+    Case, arrows and units are ignored, and heads may be abbreviated. Raises UsageError for a head that no table has.
     """
     known: dict[str, str] = {}
     for table in tables:
@@ -53,7 +53,7 @@ def _with_columns(table: PartTable, wanted: Sequence[str]) -> PartTable:
 
 
 def _bare(head: str) -> str:
-    """Return a head without its arrow and unit."""
+    """Return a column head without its arrow and unit."""
     return re.sub(r"[\s\u00a0]*(?:[↑↓]|·.*$)", "", head).strip()
 
 

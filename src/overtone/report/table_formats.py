@@ -32,8 +32,8 @@ ENDS = str.maketrans({"\u00a0": " "})
 
 
 def make_console(file: IO[str] | None = None, width: int | None = None) -> Console:
-    """Return a console that writes escape codes only to a terminal; a log gets wide, unfolded lines, or the width in
-    COLUMNS."""
+    """Return a console that writes escape codes only to a terminal. A log file gets long lines without wrapping, or
+    the width in COLUMNS."""
     console = Console(file=file, highlight=False, emoji=False, width=width)
     if not console.is_terminal and width is None:
         columns = os.environ.get("COLUMNS", "")
@@ -43,15 +43,18 @@ def make_console(file: IO[str] | None = None, width: int | None = None) -> Conso
 
 
 def safe(text: str) -> str:
-    """Return untrusted text on one line, without control characters and without markup."""
+    """Return untrusted text as one line, without control characters and without markup."""
     return escape(shown(text.translate(ENDS)))
 
 
 def to_terminal(
     console: Console, tables: Iterable[PartTable], labels: Sequence[str] = (), *, hints: bool = False, look: Look = FULL
 ) -> None:
-    """Print tables as wide as the console: intervals move below their values if they do not fit beside them, and
-    columns that still do not fit are printed further down. `hints` explain how to read each table."""
+    """Print tables that fit the width of the console. Intervals that do not fit beside their values are printed
+    below them, and columns that still do not fit are printed further down.
+
+    `hints` adds how to read each table.
+    """
     for table in (t for t in tables if t.lines):
         console.print()
         g = grid(table, labels, look)
@@ -111,7 +114,7 @@ def _rich(left: Sequence[tuple[str, int]], numbers: Sequence[tuple[str, int]], *
 
 
 def _hoisted(g: Grid) -> tuple[str, Grid]:
-    """Move names that are the same in every row to the title; the last name stays."""
+    """Move names that are the same in every row from their columns to the title. Other names keep their columns."""
     last = len(g.left) - (0 if g.left[-1:] in (["run"], ["condition"], ["Model"]) else 1)
     same = [at for at in range(last) if len({names[at] for names, _ in g.rows}) == 1]
     kept = [at for at in range(len(g.left)) if at not in same]
@@ -121,12 +124,14 @@ def _hoisted(g: Grid) -> tuple[str, Grid]:
 
 
 def _heading(parts: Iterable[str]) -> str:
-    """Join the non-empty parts, each once: a condition may name both a run's row and what is compared in it."""
+    """Join the non-empty parts without duplicates, because the name of a run's row and the comparison may both
+    contain the condition."""
     return " · ".join(dict.fromkeys(filter(None, parts)))
 
 
 def _repeating(g: Grid) -> int:
-    """Return how many of the first columns, without the last, name several rows at a time."""
+    """Return how many of the first name columns hold names that several rows share. The last name column never
+    counts."""
     for count in range(len(g.left) - 1, 0, -1):
         if 2 * len({tuple(names[:count]) for names, _ in g.rows}) <= len(g.rows):
             return count
@@ -134,7 +139,7 @@ def _repeating(g: Grid) -> int:
 
 
 def _measured(g: Grid, headings: int, width: int, *, below: bool) -> tuple[list[int], list[int], int]:
-    """Return the widths of the columns of names and of cells, and the room for the cells."""
+    """Return the widths of the name columns, the widths of the cell columns, and the room for the cells."""
     left = _left_widths(g, headings, width)
     room = width - sum(left) - GAP * len(left) + GAP  # the last column needs no gap behind it
     return left, _cell_widths(g, below, room), room
@@ -145,7 +150,7 @@ def _span(widths: Sequence[int]) -> int:
 
 
 def _lines(words: Words, below: bool) -> list[str]:
-    """Return the lines of a cell; with `below`, brackets are on separate lines."""
+    """Return the lines of a cell. With `below`, intervals in brackets are on separate lines."""
     if not below:
         return [words.line, *words.below]
     first = [words.value + words.mark, *([words.between] if words.between else [])]
@@ -155,7 +160,8 @@ def _lines(words: Words, below: bool) -> list[str]:
 
 
 def _left_widths(g: Grid, headings: int, width: int) -> list[int]:
-    """Return the widths of the columns of names: their longest name, and together at most 45 % of the width."""
+    """Return the widths of the name columns: each fits its longest name, and together they take at most 45 % of the
+    width."""
     wanted = [
         max(_longest_word(g.left[n]), *(cell_len(shown(names[n])) for names, _ in g.rows))
         for n in range(headings, len(g.left))
@@ -188,7 +194,7 @@ def _pieces(widths: Sequence[int], room: int) -> list[list[int]]:
 
 
 def _glued(head: str) -> list[str]:
-    """Return the words of a head; an arrow or a unit stays with the word before it."""
+    """Return the words of a column head; an arrow or a unit stays with the word before it."""
     return re.sub(r"[ \u00a0](?=[↑↓%·])", "\u00a0", head).split(" ")
 
 
@@ -228,7 +234,7 @@ def markdown(
 
 
 def markdown_rows(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the lines of one Markdown table; untrusted text stays text."""
+    """Return the lines of one Markdown table. Untrusted text is escaped."""
     return _markdown_lines(heads, [[*map(plain, row)] for row in rows])
 
 
@@ -250,9 +256,9 @@ def plain(text: str) -> str:
 
 
 def csv_text(tables: Iterable[PartTable], labels: Sequence[str] = ()) -> str:
-    """Return one CSV row for each number, on the scale it is shown on but not rounded.
+    """Return one CSV row for each number, not rounded, on the scale on which tables show it.
 
-    A text cell has its text as value. Cells that a spreadsheet would take for a formula are escaped.
+    The value of a text cell is its text. Cells that a spreadsheet would read as a formula are escaped.
     """
     made = list(tables)
     named = list(dict.fromkeys(name for table in made for name in table.names))

@@ -1,4 +1,4 @@
-"""The tables of a report as plain values for a template: what is in which row and column."""
+"""The tables of a report as plain values for a template: the rows, and the content of each column."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Run = dict[str, Any]
 
 
 class TalkColumn(msgspec.Struct, frozen=True):
-    """A measure of the words of replies. With `more`, it is in the second table."""
+    """A measure of the words of replies. If `more` is true, it is shown in the second table."""
 
     name: str
     label: str
@@ -43,7 +43,7 @@ class TalkColumn(msgspec.Struct, frozen=True):
 
 
 def tables(runs: list[Run]) -> dict[str, Any]:
-    """Return the values of all tables by the names that the templates use."""
+    """Return name → values of every table; the names are those that the templates use."""
     pairs: list[tuple[Run, ConditionSummary]] = [(run, c) for run in runs for c in run["summary"].conditions]
     numbered = [(number, c) for number, run in enumerate(runs) for c in run["summary"].conditions]
     talk = [(run, c.condition, over, t) for run, c in pairs for over, t in conversations(c)]
@@ -87,13 +87,15 @@ def _source_notes(summaries: list[Summary]) -> list[str]:
 
 
 def _read_by_model(runs: list[Run]) -> list[str]:
-    """Return the share of answers that a model read, for every run that has some; named if there are several runs."""
+    """Return a sentence on the share of answers that a reader model read, for every run with such answers. If there
+    are several runs, the sentences name them."""
     labelled = [(run["label"], sentence) for run in runs for sentence in sentences(run["summary"].readers)]
     return [f"{label}: {sentence}" if len(runs) > 1 else sentence for label, sentence in labelled]
 
 
 def talk_columns(talks: Iterable[Conversation], declared: Declared) -> list[TalkColumn]:
-    """Return the columns of the table of replies in the declared order; those without an order by name."""
+    """Return the columns of the table of replies in the declared order, then columns without a declared order by
+    name."""
     measured = {m: declared.get(m) or undeclared(m) for t in talks for m in t.measures if "@" not in m}
     columns = [
         TalkColumn(
@@ -124,7 +126,7 @@ def _signatures(summary: Summary) -> list[tuple[str, str, str]]:
 
 
 def hearing(c: ConditionSummary) -> list[tuple[str, dict[str, Estimate]]]:
-    """Return the rows of the headline table: their cues, and the measures."""
+    """Return (cues, measures) for each row of the headline table."""
     names = {column.measure for column in hearing_columns([c])}
     both = (("", c.measures), (NOT_VALIDATED, c.unvalidated))
     return [(over, measures) for over, measures in both if names & measures.keys()]
@@ -137,7 +139,7 @@ def conversations(c: ConditionSummary) -> list[tuple[str, Conversation]]:
 
 
 def facts(summary: Summary) -> list[tuple[str, str]]:
-    """Return the facts about a run in the order of interest."""
+    """Return (name, value) for each fact about a run, the most interesting first."""
     meta = summary.meta
     stored = [(name, meta[key]) for key, name in _FACTS if meta.get(key) not in (None, "", "None")]
     stored = [(name, value[:16].replace("T", " ") if name == "Date" else value) for name, value in stored]
@@ -154,7 +156,7 @@ def facts(summary: Summary) -> list[tuple[str, str]]:
 
 
 def _object(text: str) -> dict[str, Any]:
-    """Return a JSON object that is stored as text; {} if an untrusted run holds something else."""
+    """Decode a JSON object that is stored as text; {} if the text is anything else, because runs are untrusted."""
     try:
         value = msgspec.json.decode(text)
     except (msgspec.MsgspecError, RecursionError):
@@ -192,13 +194,13 @@ def _tasks(pairs: list[tuple[Run, ConditionSummary]]) -> dict[str, Any]:
 
 
 def shade(colours: tuple[float, float], value: float) -> int:
-    """Return 0 (poor) to 8 (good) on a measure's colour scale."""
+    """Return the step of a value on a measure's colour scale, from 0 (poor) to 8 (good)."""
     poor, good = colours
     return round(8 * min(1.0, max(0.0, (value - poor) / (good - poor))))
 
 
 def _map(run: Run, c: ConditionSummary) -> dict[str, Any] | None:
-    """Return the heat map of one condition: all known cues, also those without data."""
+    """Return the heat map of one condition, with all known cues, including those without data."""
     columns = [col for col in heat_columns([c]) if any(row.measures.get(col.measure) for row in c.cues)]
     if not columns or not c.cues:
         return None

@@ -54,8 +54,8 @@ def print_summary(
     own: Sequence[PartTable] = (),
     more: str = "",
 ) -> None:
-    """Print one run: its benchmark's own tables and where `more` of them are, its headline tables, missing replies, and
-    its ledger."""
+    """Print one run: the tables that its benchmark defines and how to show `more` of them, its headline tables,
+    missing replies, and the ledger of problems."""
     console = make_console(file, width)
     asked = f"{summary.answered:,} of {summary.asked:,} answered"
     extra = [f"{n:,} {what}" for n, what in ((summary.failed, "failed"), (summary.pending, "pending")) if n]
@@ -72,7 +72,7 @@ def print_summary(
 
 
 def print_case(view: CaseView, file: IO[str] | None = None, *, full: bool = False) -> None:
-    """Print one case level by level: what was heard, answered and replied. Long replies are cut unless `full`."""
+    """Print one case level by level: transcript, answers and reply. Long replies are cut unless `full` is true."""
     console = make_console(file)
     kind = "dialogue" if view.style in ("changed", "steady") else "style"
     facts = [view.cue or "no cue", f"{view.style} {kind}" if view.style else "", view.dimension, view.topic]
@@ -116,7 +116,7 @@ def _print_asked(console: Console, asked: Asked, full: bool) -> None:
 
 
 def _print_turns(console: Console, item: Item) -> None:
-    """Print the turns with the replies that the benchmark gives and its reference replies."""
+    """Print the turns of an item, with the replies that the benchmark supplies and its reference replies."""
     several = len(item.turns) > 1
     for number, turn in enumerate(item.turns, 1):
         texts = (("recognised as", turn.heard), ("given reply", turn.given), ("reference", turn.reference))

@@ -18,7 +18,8 @@ def write_validation(validation: Validation, out: Path) -> Path:
 
 
 def interval(measure: Measure | None) -> str:
-    """Write `0.49 [0.43 to 0.55]`; the bare value if it has no interval, and a dash if it has no value."""
+    """Format a measure as `0.49 [0.43 to 0.55]`; only the value if it has no interval, and a dash if it has no
+    value."""
     if measure is None or measure.value is None:
         return NONE
     limits = "" if measure.low is None else f" [{number(measure.low)} to {number(measure.high)}]"
