@@ -35,7 +35,8 @@ SCOUT_LONGEST = 10.0  # maximum seconds between two requests to an unavailable e
 
 
 class Policy(msgspec.Struct, frozen=True):
-    """The retry policy: up to `attempts` in all, after base·2ⁿ seconds (with jitter) or as the endpoint requests.
+    """The retry policy: at most `attempts` attempts. The waits begin with `base` seconds and double each time, with
+    jitter; an endpoint can request a longer wait.
 
     An endpoint that is absent, loading or failing before its first reply is retried for `wait` seconds. If it becomes
     unavailable after a reply, the run pauses for at most `patience` seconds.
@@ -53,7 +54,8 @@ class Policy(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct):
-    """The outcome of a run. `stopped` is "" if every wanted item was tried, else the reason: budget, fatal …."""
+    """The outcome of a run. `stopped` is "" if every wanted item was tried, otherwise the reason, e.g. budget or
+    fatal."""
 
     answered: int = 0
     failed: int = 0
@@ -69,7 +71,7 @@ class Stopped(Exception):
 
 
 class Asker:
-    """One model with its limiter, retries and budget. `outcome` has the requests, the cost, and why it stopped.
+    """One model with its limiter, retries and budget. `outcome` has the requests, the cost, and why the run stopped.
 
     `limiters` are shared with the command's other askers; `leads` is explained in `Limiters.limiter`.
     """

@@ -82,7 +82,7 @@ class Hearing:
                 self.result = Probe("heard", "the prompt tokens differ between clips", self.endpoint)
 
     def due(self, *, last: bool = False) -> bool:
-        """Return whether a probe is needed now, True for one caller only. With `last`, no more replies will come."""
+        """Return whether a probe is needed now. Only one caller gets True. With `last`, no more replies will come."""
         two = self._shortest is not None and self._longest is not None and self._shortest.sha256 != self._longest.sha256
         if self._claimed or self.result is not None or not two or not (last or self._replies >= ENOUGH):
             return False

@@ -52,7 +52,8 @@ class Plan(Struct):
 
 
 def make_plan(settings: Settings) -> Plan:
-    """Count the requests that the settings mean, without those already answered in the run folder. Asks no model."""
+    """Return the plan of a run: the requests that the settings require, without those already answered in the run
+    folder. No request is sent."""
     benchmark = load_benchmark(settings)
     prompts = load_prompts(f"{settings.model.kind}:{settings.model.name}", benchmark.prompts)
     answered, order, meta = _stored(settings.folder)

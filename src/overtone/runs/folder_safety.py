@@ -85,7 +85,7 @@ def select(db: sqlite3.Connection, kind: type[T], sql: str, given: Sequence[Any]
 
 @contextlib.contextmanager
 def reading(folder: Path) -> Iterator[None]:
-    """Turn errors about invalid rows into a StoreError, and errors of the database as `clear_errors` does."""
+    """Turn errors about invalid rows into a StoreError, and convert database errors as `clear_errors` does."""
     try:
         with clear_errors(folder):
             yield

@@ -142,7 +142,9 @@ class Limiters:
     ) -> Limiter:
         """Return a limiter on the endpoint's queue.
 
-        A run `leads`: its ceiling applies to the queue, also for judges. Without a run, the judges' highest applies."""
+        If `leads` is true, as for a run, its ceiling applies to the whole queue, also for judges. Without a run, the
+        highest ceiling of the judges applies.
+        """
         if not endpoint:
             return Limiter(ceiling, changed)
         line = self.lines.setdefault(endpoint, Line(ceiling))

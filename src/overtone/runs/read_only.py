@@ -36,7 +36,8 @@ class ReadConnection(sqlite3.Connection):
 
     @property
     def behind(self) -> bool:
-        """Whether another process has written to the run since, which an immutable connection does not see."""
+        """Whether another process has written to the run since it was opened, which an immutable connection does not
+        see."""
         return self._seen is not None and (self._changed or at(self.database, "-wal").exists())
 
     @property

@@ -61,7 +61,8 @@ def _of(part: Part | None, column: str) -> tuple[str, Sequence[Any]]:
 
 
 class Beside(Generic[T]):
-    """Joins rows to asks, both in the order of asks, without keeping them in memory. Skips rows of missing asks."""
+    """Joins rows to their asks without keeping them in memory. Both must be sorted by ask. Skips rows of missing
+    asks."""
 
     def __init__(self, rows: Iterable[tuple[int, T]]) -> None:
         self._rows = iter(rows)
@@ -116,9 +117,8 @@ class Rows:
         return found
 
     def suite(self) -> Suite | None:
-        """Return what the benchmark says of itself, as stored in the run; None if it says nothing.
-
-        Runs without a stored suite use that of the installed benchmark."""
+        """Return the benchmark's description of itself, as stored in the run or else as installed; None if it has
+        none."""
         with reading(self.folder):
             for (body,) in select(self.db, tuple[bytes], "SELECT body FROM suite"):
                 return _suite_decoder.decode(body)
@@ -192,7 +192,7 @@ class Rows:
         return {seqs[index]: rank for rank, index in enumerate(order)}
 
     def open_asks(self, after: int, count: int) -> list[Ask]:
-        """Return the next `count` wanted asks without a complete reply with ids above `after`, in the order of ids."""
+        """Return the next `count` wanted asks without a complete reply. Their ids are above `after` and ascend."""
         return self.asks_with([ask for ask in sorted(self.open_ids()) if ask > after][:count])
 
     def asks_with(self, ids: Sequence[int]) -> list[Ask]:
@@ -344,8 +344,8 @@ class Rows:
         return select_measurements(measurements, read_history(self.meta()))
 
     def scores(self, part: Part | None = None, *, every: bool = False) -> Iterator[tuple[int, Score]]:
-        """Yield the scores of last replies: each metric's selected measurement, or with `every`, all. Equal scores are
-        one object, which saves memory."""
+        """Yield (ask, score) for last replies: each metric's selected measurement, or with `every`, all. Equal
+        scores are one object, which saves memory."""
         return ((ask, score) for ask, _, score in self._scores("s.kind = 'reply'", part, every))
 
     def turn_scores(self, part: Part | None = None, *, every: bool = False) -> Iterator[tuple[int, int, Score]]:
@@ -387,7 +387,7 @@ _ScoreRow = tuple[int, str, str, int, float | None, str, bytes]
 
 
 def _selected(rows: Iterable[_ScoreRow], ranks: Mapping[tuple[str, int], int]) -> Iterator[_ScoreRow]:
-    """Yield the row with a value and the highest rank of each subject and metric, whose rows must be adjacent."""
+    """Yield the row with a value and the highest rank for each subject and metric. Their rows must be adjacent."""
     held: _ScoreRow | None = None
     best = (False, -1)
     for row in rows:

@@ -131,7 +131,8 @@ def planned(settings: Settings, benchmark: Benchmark, order: str = SPREAD) -> It
 
 
 def order_of(store: Store) -> str:
-    """Return how a limit chooses items in this run. Runs with items but no stored order took the first ones."""
+    """Return how a limit chooses items in this run. A run with items but without a stored order took the first
+    items."""
     known = store.meta().get("order")
     return known or (SPREAD if next(store.items(), None) is None else FIRST)
 

@@ -33,7 +33,7 @@ Bucket = list[tuple[int, int]]  # a number for the group, and the item's index
 
 
 def spread(places: Iterable[Place]) -> Iterator[int]:
-    """Yield the index of every place. Each step chooses from the properties that were chosen least so far.
+    """Yield the index of every place. Each step chooses among the values that were chosen least so far.
 
     It chooses the level first, then the sub-task within the level, the style within the level, and the cue over all
     levels. Within these, scripts come in a pseudo-random order that is the same on every machine and at all levels, so

@@ -200,8 +200,8 @@ class Store(Rows):
             self.db.executemany("INSERT OR REPLACE INTO declarations VALUES (?, ?)", rows)
 
     def keep_suite(self, benchmark: str) -> None:
-        """Keep what the run's benchmark says of itself, in place of what it said before. If the benchmark is not
-        installed, nothing changes."""
+        """Store the benchmark's description of itself, replacing the earlier one. If the benchmark is not installed,
+        nothing changes."""
         if not is_installed(benchmark):
             return
         with clear_errors(self.folder):
@@ -413,7 +413,7 @@ class Store(Rows):
 
 
 def _connected(folder: Path) -> ReadConnection:
-    """Connect to a run for reading. A store of an older version looks like one of this version."""
+    """Connect to a run for reading. A store of an older version is presented in the current format."""
     with clear_errors(folder):
         db = connect_reader(folder / "run.db")
         try:
