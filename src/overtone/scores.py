@@ -115,7 +115,9 @@ class ScoreInfo(Struct, frozen=True, omit_defaults=True):
 
     @property
     def corpus(self) -> bool:
-        """Whether the number over many replies is computed from details instead of the replies' values."""
+        """Whether the score of many replies is computed from their details, not as the mean or share of their
+        values.
+        """
         return self.reduce not in ("mean", "share")
 
     @property

@@ -233,8 +233,10 @@ class Suite(Struct, frozen=True):
 
 
 def find_suite(benchmark: str) -> Suite | None:
-    """Return what an installed benchmark says of itself, None where it says nothing. Raise UsageError for an unknown
-    benchmark, and for a SUITE that is something else."""
+    """Return the `SUITE` that an installed benchmark declares, or None if it declares none.
+
+    Raises UsageError for an unknown benchmark, and for a `SUITE` that cannot be read as a Suite.
+    """
     found = getattr(registry.find("benchmarks", benchmark), "SUITE", None)
     if found is None:
         return None

@@ -128,7 +128,11 @@ class Fair:
                 self._lost[cue.category, wrong.category] += 1
 
     def _burden(self, right: Sequence[Cue], wrong: Cue) -> float:
-        """Score how often a cue was wrong so far, relative to its right answers and against the cues in `right`."""
+        """Return a score for how much a cue was already used as a wrong answer; lower is better.
+
+        The score rises the more often `wrong` was offered as a wrong answer, relative to how often it is right. It also
+        rises if `wrong` was offered more often where a cue in `right` was right than the other way round.
+        """
         burden = 10 * self._offered[wrong.slug] / max(self._right[wrong.slug], 0.5)
         for cue in right:
             burden += self._lost[cue.slug, wrong.slug] - self._lost[wrong.slug, cue.slug]

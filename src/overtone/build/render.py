@@ -155,7 +155,10 @@ def library(folder: str) -> Library | None:
 
 
 def _cut(take: Sound) -> Sound:
-    """Trim a recording to the silence that clips have at either end."""
+    """Trim both ends of a recording, keeping at most EDGE seconds before the first and after the last audible sample.
+
+    A silent recording is returned unchanged.
+    """
     loud = np.flatnonzero(np.abs(take) > _AUDIBLE * float(np.abs(take).max(initial=0.0)))
     edge = int(EDGE * RATE)
     return take[max(int(loud[0]) - edge, 0) : int(loud[-1]) + edge] if loud.size else take

@@ -138,7 +138,8 @@ class Templates(ReplyMetric):
         return item.task == "converse" and (self._everywhere or item.benchmark in BENCHMARKS)
 
     def survey(self, answered: Iterable[Answered]) -> None:
-        """Find the templates of each place in all replies of the run."""
+        """Find the templates: phrases that recur across the run's replies, for each condition and each place in a
+        reply."""
         counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         groups: dict[tuple[str, str, str], set[str]] = defaultdict(set)
         replies: Counter[str] = Counter()

@@ -32,7 +32,8 @@ class Script(Struct, frozen=True):
     language: str = ""  # same as Item.language
 
     def cues(self, style: str) -> tuple[str, str, str, str]:
-        """Return slug and text of the cue of a clip in `style`, then of the cue that oracle-false names for it."""
+        """Return (slug, text) of the cue in a clip of `style`, followed by (slug, text) of the false cue that the
+        oracle-false condition names."""
         mine, other = (self.cue, self.cue_text), (self.other, self.other_text)
         if style == "control":
             style = self.control_of

@@ -95,7 +95,11 @@ def value_of(measure: str, f: Facts) -> float | None:
 
 
 def moved(promise: Promise, f: Facts, twin: Facts) -> float | None:
-    """Return the change of a measure from the twin to the clip. Measures of the pair are already changes."""
+    """Return how much the promised measure differs between a clip and its neutral twin, as a ratio or a difference.
+
+    A measure that already compares the two clips is returned unchanged. Returns None if a value is missing, or if a
+    ratio would divide by 0.
+    """
     mine = value_of(promise.measure, f)
     if mine is None or hasattr(f.pair, promise.measure):
         return mine

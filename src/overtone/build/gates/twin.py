@@ -77,7 +77,8 @@ def spectrogram(x: Samples) -> tuple[Array, Array]:
 
 
 def _bands(power: Array, hertz: Array) -> Array:
-    """Return third-octave levels in dB, with a floor 60 dB below the loudest frame."""
+    """Return the third-octave levels in dB: (frames, bands). Levels are floored at 60 dB below the loudest band of
+    any frame."""
     out = np.stack([power[:, (hertz >= a) & (hertz < b)].mean(1) for a, b in pairwise(_EDGES)], 1)
     return np.asarray(10 * np.log10(np.maximum(out, out.max() * 1e-6) + 1e-20))
 
@@ -160,7 +161,10 @@ def _short_spectra(x: Samples, frames: Index, formants: float) -> Array:
 
 
 def _distance(a: Samples, b: Samples, i: Index, j: Index, formants: float) -> float | None:
-    """Return the median over aligned frames of the RMS spectral difference that no level or slope explains."""
+    """Return how much two voices differ, in dB; None for fewer than 20 pairs of aligned frames.
+
+    This is the RMS difference of the spectra in each pair, without level and slope, and then the median over the pairs.
+    """
     if len(i) < 20:
         return None
     left = (_short_spectra(a, i, 1.0) - _short_spectra(b, j, formants)) @ _filters(1.0)[1].T

@@ -323,7 +323,8 @@ def _hear(model: EChat, waves: Sequence[Wave], device: Any) -> list[Tensor]:
 
 
 def _closed_fields(tok: Tokenizer) -> list[tuple[str, list[int]]]:
-    """Return, for each field with a closed set of labels, the text that ends before it, and the ids that may follow."""
+    """Return (prefix, token ids) for each field with a closed set of labels. The text before the label ends with the
+    prefix, and a label can only begin with one of the ids."""
     out = []
     for dimension, name in _FIELDS.items():
         start = f", {name}: <"
