@@ -27,7 +27,7 @@ class StoredReply(Struct, frozen=True):
 
 
 class Ask(Struct, frozen=True):
-    """An item under one condition, the repeat-th time, with the replies it has so far where they were read."""
+    """An item under one condition, in one repeat. `replies` holds the replies so far, if they were read."""
 
     id: int
     item: Item
