@@ -5,7 +5,7 @@ where starting a kernel takes 11.5 µs, the language model's forward and backwar
 instead of 109.7 ms, and the whole `short` recipe takes 148 s. A whole step of stage 3 without the optimiser takes
 88.2 ms instead of 131.9 ms and 11.6 GB instead of 19.3 GB (`experiments/echat/compile_against_graphs.py`). In the same
 comparison `torch.compile(mode="reduce-overhead")` was stopped after 85 s, before its first steps had ended, so its step
-time is not known. An earlier trial of plain `torch.compile` saved a quarter of the GPU time and compiled for 12 to 36 s.
+time is not known. An earlier trial of plain `torch.compile` saved a quarter of the GPU time and compiled for 12–36 s.
 
 To limit the number of sizes, clips and their lengths are rounded up, and the rows of a batch are concatenated with
 little padding.
