@@ -17,7 +17,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from .design import Study
+from overtone.studies.perspectives.design import Study
+
 from .model import Block, Optimizer, Sizes, Stack, random_state
 from .recipe import Settings, Step, rating_losses
 

@@ -17,11 +17,14 @@ from pathlib import Path
 
 import torch
 
+from overtone.studies.perspectives import results
+from overtone.studies.perspectives.design import Job, Study, tested_questions
+
 from . import outcomes, store
-from .design import Data, Job, Questions, Study, tested_questions
+from .data import Data, Questions
 from .model import Sizes, Stack, random_state, read_state
 from .recipe import Settings
-from .run import SMALL, smaller, write
+from .run import SMALL, smaller
 
 CONDITIONS = ("words", "told", "none")  # told is kept as a difference to words, so it comes after
 
@@ -34,7 +37,7 @@ def jobs(study: Study) -> list[Job]:
 
 def learnt(questions: Questions, job: Job) -> Questions:
     """Return the questions that a job learns, with the cue told under the name that the tuning reads."""
-    tested = tested_questions(questions.about, job.seed, int(job.part))
+    tested = tested_questions(questions.answers.clusters, job.seed, int(job.part))
     rows = [i for i, out in enumerate(tested) if not out]
     prompts = {"words": [questions.prompts["told"][i] for i in rows]}
     return Questions(
@@ -52,7 +55,7 @@ def run(job: Job, study: Study, data: Data, stack: Stack, out: Path) -> str:
         **dataclasses.asdict(job), "key": job.key, "study": study.sha256, "data": data.sha256,
         "losses": [row[0] for row in losses], "seconds": round(time.monotonic() - start, 2), "torch": torch.__version__,
     }  # fmt: skip
-    write(out / f"{job.key}.npz", about, arrays)
+    results.write_file(out / f"{job.key}.npz", about, arrays)
     return f"{job.key}: {time.monotonic() - start:.1f} s, losses {about['losses']}"
 
 
@@ -75,7 +78,7 @@ def main() -> None:
     state = random_state(sizes) if args.small else read_state(args.data / "weights.npz", sizes)
     state = {name: value.to(device) for name, value in state.items()}
     folders = (args.out,) if args.small else (args.out, store.RESULTS)
-    done = {job for folder in folders for job in store.read(folder, study, data)}
+    done = {job for folder in folders for job in results.read(folder, study, data.sha256)}
     part, parts = map(int, args.part.split("/"))
     for job in jobs(study)[part - 1 :: parts]:
         if job not in done and time.monotonic() < stop:

@@ -16,7 +16,7 @@
 set -euo pipefail
 carried=${CARRIED:-carry} data=${DATA:-out/study} work=${WORK:-/tmp/perspectives}
 python=${PYTHON:-python3} back=${OUT:-$work/back} minutes=${MINUTES:-9}
-export PYTHONUNBUFFERED=1 OMP_NUM_THREADS="${OMP_NUM_THREADS:-4}" PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}"
+export PYTHONUNBUFFERED=1 OMP_NUM_THREADS="${OMP_NUM_THREADS:-4}" PYTHONPATH="$PWD:$PWD/src${PYTHONPATH:+:$PYTHONPATH}"
 export PYTORCH_CUDA_ALLOC_CONF="${PYTORCH_CUDA_ALLOC_CONF:-expandable_segments:True}"
 begun=$SECONDS
 say() { echo "[$(date +%T)] $*"; }

@@ -9,7 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .design import PROMPTS, Array, Data, Questions
+from overtone.rated_sentences import Array
+from overtone.studies.perspectives.design import PROMPTS
+
+from .data import Data, Questions
 from .model import Block, Stack
 from .recipe import Clock, Settings, batches, padded, rounded_up, sent, train
 

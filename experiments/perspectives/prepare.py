@@ -21,12 +21,12 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from overtone.benchmarks.emobank.bank import PERSPECTIVES, Bank
 from overtone.benchmarks.emobank.files import read_bank
 from overtone.benchmarks.emobank.prompts import ASK, WHO
 from overtone.cues import BY_SLUG
 from overtone.echat.net import config as configs
 from overtone.echat.net.tokenizer import gguf_file, gguf_reader, open_tokenizer
+from overtone.rated_sentences import PERSPECTIVES, Bank
 
 CHAT = "<|im_start|>user\n{}<|im_end|>\n<|im_start|>assistant\n"
 INPUTS = Path(__file__).with_name("inputs")
@@ -80,7 +80,7 @@ def prompts(encode: Encoder, texts: list[str]) -> tuple[dict[str, list[int]], li
 
 # ── questions ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 def dream(encode: Encoder, path: Path) -> dict[str, Any]:
-    """Return DREAM's questions as the fields of `design.Questions`, with and without their dialogues."""
+    """Return DREAM's questions as the fields of `data.Questions`, with and without their dialogues."""
     out: dict[str, Any] = {"prompts": {"words": [], "none": []}, "options": [], "gold": [], "about": []}
     for turns, questions, name in json.loads(path.read_text(encoding="utf-8")):
         for q in questions:
@@ -94,7 +94,7 @@ def dream(encode: Encoder, path: Path) -> dict[str, Any]:
 
 
 def open_questions(encode: Encoder, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return Overtone-Open's questions as the fields of `design.Questions`.
+    """Return Overtone-Open's questions as the fields of `data.Questions`.
 
     A question has four conditions: the true words, the recogniser's, the true words with the cue told, and neither.
     """

@@ -14,7 +14,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .design import PROMPTS, Array, Data, soft_digits
+from overtone.rated_sentences import Array
+from overtone.studies.perspectives.design import PROMPTS, labels, soft_digits
+
+from .data import Data
 from .model import Block, Optimizer, Stack
 
 STEP = 8  # padded lengths are multiples of this
@@ -79,7 +82,7 @@ class Ratings:
 
     @classmethod
     def of(cls, data: Data, rows: Array, arms: Sequence[str], seed: int) -> Ratings:
-        return cls(data, rows, arms, np.stack([data.bank.labels(arm, rows, seed) for arm in arms]))
+        return cls(data, rows, arms, np.stack([labels(data.bank, arm, rows, seed) for arm in arms]))
 
     @property
     def lengths(self) -> list[int]:

@@ -12,21 +12,23 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import math
 import shutil
 import time
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from overtone.rated_sentences import Array
+from overtone.studies.perspectives import results
+from overtone.studies.perspectives.design import Job, Study, job_rows
+
 from . import outcomes, store
-from .design import Array, Data, Job, Questions, Study
+from .data import Data, Questions
 from .model import Sizes, Stack, random_state, read_state
 from .recipe import Clock, Ratings, Settings, TimeUp, train_ratings
 
@@ -51,8 +53,8 @@ class Runner:
         self.tuning = Settings(**study.settings["dream_tuning"])
 
     def done(self, *packed: Path) -> set[str]:
-        """Return the keys of finished jobs, here and in the repository. Raises ValueError for those of other data."""
-        return {job.key for folder in (self.out, *packed) for job in store.read(folder, self.study, self.data)}
+        """Return the keys of finished jobs, here and in the repository. Raises DataError for those of other data."""
+        return {job.key for folder in (self.out, *packed) for job in results.read(folder, self.study, self.data.sha256)}
 
     def at_once(self, jobs: Sequence[Job], parts: int) -> list[list[Job]]:
         """Split a group into stacks that fit into this process's share of the GPU's memory."""
@@ -84,7 +86,7 @@ class Runner:
                 "train_s": round(trained / len(jobs), 2), "compiled": self.compiled,
                 "torch": torch.__version__, "device": self._device_name(),
             }  # fmt: skip
-            write(self.out / f"{job.key}.npz", about, {name: value[i] for name, value in found.items()})
+            results.write_file(self.out / f"{job.key}.npz", about, {name: value[i] for name, value in found.items()})
         shutil.rmtree(self.state_folder / jobs[0].key, ignore_errors=True)
         names = " ".join(job.arm for job in jobs)
         return f"{jobs[0].key} ({names}): {seconds:.1f} s a job, of it training {trained / len(jobs):.1f} s"
@@ -98,7 +100,7 @@ class Runner:
         learners = [job for job in jobs if job.arm != "base" and not (job.tuned and self._weights(job).exists())]
         if learners:
             learner = stack if len(learners) == len(jobs) else self._stack(len(learners))
-            learnt, _ = self.data.bank.rows(learners[0])
+            learnt, _ = job_rows(self.data.bank, learners[0])
             ratings = Ratings.of(self.data, learnt, [job.arm for job in learners], jobs[0].seed)
             clock = self._clock("training", jobs, len(learners), stop)
             losses = train_ratings(learner, ratings, self.training, jobs[0].seed, clock)
@@ -132,7 +134,7 @@ class Runner:
         questions = self.data.questions
         for name in self.study.outcomes(jobs[0]):
             if name == "emobank":
-                _, held = self.data.bank.rows(jobs[0])
+                _, held = job_rows(self.data.bank, jobs[0])
                 out["emobank"] = outcomes.rate(stack, self.data, held, [job.arm for job in jobs])
             elif name == "tuned":
                 out["tuned/words"] = outcomes.choose(stack, questions["dream"], "words")
@@ -142,14 +144,6 @@ class Runner:
                 for condition in questions[name].prompts:
                     out[f"{name}/{condition}"] = outcomes.choose(stack, questions[name], condition)
         return out
-
-
-def write(path: Path, about: dict[str, Any], arrays: dict[str, Array]) -> None:
-    """Write one job's result at once: a run that is killed leaves no half file under this name."""
-    part = path.with_suffix(".part")
-    with part.open("wb") as file:
-        np.savez_compressed(file, about=np.array(json.dumps(about)), **arrays)
-    part.replace(path)
 
 
 def smaller(study: Study, data: Data) -> tuple[Study, Data]:

@@ -5,34 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments.perspectives.design import Bank, Data, Questions
+from experiments.perspectives.data import Data, Questions
+from overtone.rated_sentences import Bank
 from tests.echat import conftest as _borrowed  # noqa: F401 - puts torch on the path
-
-GENRES = ("letters", "blog", "SemEval")
-
-
-@pytest.fixture(scope="session")
-def bank() -> Bank:
-    """60 sentences of three genres, with four to six ratings per perspective."""
-    rng = np.random.default_rng(0)
-
-    def rated() -> np.ndarray:
-        return rng.integers(1, 6, (rng.integers(4, 7), 3)).astype(float)
-
-    ratings = {who: [rated() for _ in range(60)] for who in ("reader", "writer")}
-    genres = [GENRES[i % 3] for i in range(60)]
-    return Bank(
-        ids=[f"s{i}" for i in range(60)],
-        documents=[g if g == "SemEval" else f"{g} {i // 12}" for i, g in enumerate(genres)],
-        genres=genres,
-        splits=["test" if i % 5 == 0 else "train" for i in range(60)],
-        means={who: np.array([r.mean(0) for r in values]) for who, values in ratings.items()},
-        ratings=ratings,
-    )
+from tests.studies.perspectives.conftest import bank  # noqa: F401 - a fixture
 
 
 @pytest.fixture(scope="session")
-def data(bank: Bank) -> Data:
+def data(bank: Bank) -> Data:  # noqa: F811
     """A vocabulary of 64: digits are 1 to 10, the space is 11, words begin at 16."""
     rng = np.random.default_rng(1)
 

@@ -9,9 +9,10 @@ import pytest
 import torch
 
 from experiments.perspectives import outcomes
-from experiments.perspectives.design import PROMPTS, Data
+from experiments.perspectives.data import Data
 from experiments.perspectives.model import Block, Optimizer, Sizes, Stack, random_state
 from experiments.perspectives.recipe import Ratings, Settings, rating_losses, rating_steps, train_ratings
+from overtone.studies.perspectives.design import PROMPTS
 
 SIZES = Sizes(vocab=64, hidden=24, ffn=32, layers=2, heads=3, kv_heads=1)
 SETTINGS = Settings(steps=4, rate=1e-2, rows=8, longest=64, replay=0.25)

@@ -14,8 +14,10 @@ import pytest
 import torch
 
 from experiments.perspectives import recipe, run
-from experiments.perspectives.design import Data, Job, Study
+from experiments.perspectives.data import Data
 from experiments.perspectives.model import Sizes, random_state
+from overtone.errors import DataError
+from overtone.studies.perspectives.design import Job, Study, job_rows
 
 SIZES = Sizes(vocab=64, hidden=24, ffn=32, layers=1, heads=3, kv_heads=1)
 GROUP = [Job("document", "1", arm, 1) for arm in ("both", "merged")]
@@ -34,7 +36,7 @@ def test_a_job_leaves_its_predictions_per_item(runner: run.Runner, data: Data) -
     runner.run(GROUP)
     assert runner.done() == {"document-1.both.1", "document-1.merged.1"}
     with np.load(runner.out / "document-1.both.1.npz") as found:
-        held = data.bank.rows(GROUP[0])[1]
+        held = job_rows(data.bank, GROUP[0])[1]
         assert found["emobank"].shape == (len(held), 2, 3)
         assert found["open/words"].shape == found["dream/none"].shape == (12, 4)
         assert found["perplexity"].shape == (3,)
@@ -58,7 +60,7 @@ def test_results_of_another_design_are_refused(runner: run.Runner) -> None:
     other = run.Runner(Study("another", runner.study.settings), runner.data, runner.state, SIZES, argparse.Namespace(
         out=runner.out, compiled=False, state=runner.state_folder
     ))  # fmt: skip
-    with pytest.raises(ValueError, match="another study"):
+    with pytest.raises(DataError, match="another study"):
         other.done()
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from overtone.benchmarks.emobank.bank import PERSPECTIVES
 from overtone.benchmarks.emobank.files import read_bank
 from overtone.errors import DataError
+from overtone.rated_sentences import PERSPECTIVES
 
 
 def test_small_bank_has_the_sentences_with_both_perspectives(small: Path) -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from overtone.benchmarks._folder import BenchmarkFolder
 from overtone.benchmarks.emobank import ratings
-from overtone.benchmarks.emobank.bank import PERSPECTIVES
 from overtone.benchmarks.emobank.files import FILES, read_bank
 from overtone.benchmarks.emobank.prompts import ASK, WHO
+from overtone.rated_sentences import PERSPECTIVES
 from overtone.schema import Item, Turn
 from overtone.suite import Column, Facts, Filter, Headline, Pearson, Published, Release, Suite
 from overtone.tasks.rate import DIMENSIONS

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from overtone.benchmarks.emobank.bank import DIMENSIONS, PERSPECTIVES, Array, Bank
+from overtone.rated_sentences import DIMENSIONS, PERSPECTIVES, Array, Bank
 
 
 def rater_ceilings(bank: Bank, who: str) -> list[float]:

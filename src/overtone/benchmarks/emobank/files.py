@@ -14,9 +14,9 @@ import numpy as np
 from msgspec import Struct
 
 from overtone.benchmarks._files import read_csv
-from overtone.benchmarks.emobank.bank import DIMENSIONS, PERSPECTIVES, Bank
 from overtone.errors import DataError
 from overtone.paths import inside, shown
+from overtone.rated_sentences import DIMENSIONS, PERSPECTIVES, Bank
 
 FILES = (
     "emobank.csv",

@@ -1,4 +1,7 @@
-"""EmoBank's rated sentences as arrays, and how they are split into rows to learn from and rows to be tested on."""
+"""Sentences rated from two perspectives as arrays, and their splits into rows to learn from and rows to be tested on.
+
+The benchmark EmoBank and the study of two perspectives share it. It needs NumPy alone: a GPU machine may have no more.
+"""
 
 from __future__ import annotations
 

@@ -1,32 +1,31 @@
 """Simulate how many seeds the primary family needs, with the spread that the results so far have.
 
-    python -m experiments.perspectives.power --data DIR [--results DIR]
-
 For each primary contrast a study with N seeds is drawn again and again: an effect of the items per group (a genre, or
-all scripts) and one of each seed, with the variances observed, and judged as `analyse.py` does. `equivalent` is the
+all scripts) and one of each seed, with the variances observed, and judged as the analysis does. `equivalent` is the
 share of studies that show equivalence when there is no difference, `detected` the share that find a difference as large
-as the margin at the level that Holm asks of the smallest p. The variances come from two or three seeds and are rough.
+as the margin at the level that Holm asks of the smallest p.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections import defaultdict
-from pathlib import Path
+from dataclasses import dataclass
 
 import numpy as np
 
+from overtone.rated_sentences import Array
 from overtone.stats.cluster import student_quantile
 
-from . import store
-from .analyse import Cell, catalogue, cells, difference, item_variance
-from .design import Array, Data, Study
+from .answers import Key
+from .design import Study
+from .estimates import At, Cell, difference, item_variance
+from .outcomes import Results, catalogue, cells
 
 SEEDS = (2, 3, 4, 5, 7, 10)
 DRAWS = 4000
 
 
-def spread(both: dict[tuple[str, int], Cell]) -> tuple[Array, Array]:
+def spread(both: dict[At, Cell]) -> tuple[Array, Array]:
     """Return the variance per group that the items cause, and that of a single seed, pooled over the groups."""
     groups: dict[str, list[Cell]] = defaultdict(list)
     for (group, _), cell in sorted(both.items()):
@@ -57,28 +56,41 @@ def shares(
     return float(equivalent.mean()), float(detected.mean())
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Simulate the power of the primary family.")
-    parser.add_argument("--data", type=Path, required=True, help="folder with data.json.gz")
-    parser.add_argument("--results", type=Path, default=store.RESULTS, help="folder (default: this study's)")
-    args = parser.parse_args()
-    study, data = Study.read(), Data.read(args.data)
-    results = {job: result.arrays for job, result in store.read(args.results, study, data).items()}
-    tests = study.settings["tests"]
-    outcomes = {outcome.name: outcome for outcome in catalogue(data, tests)}
-    for wanted in study.settings["primary"]:
-        outcome = outcomes[wanted["outcome"]]
-        found = cells(results, outcome)
-        items, of_seed = spread(difference(found[wanted["treatment"]], found[wanted["control"]]))
-        by_items, by_seed = np.sqrt(items.sum()) / len(items), np.sqrt(of_seed.mean() / len(items))
-        print(f"{outcome.name}: {wanted['treatment']} − {wanted['control']}, margin {outcome.margin:g}")
-        print(f"  standard deviation by items {by_items:.4f}, of a seed {by_seed:.4f}")
-        for seeds in SEEDS:
-            alpha = tests["alpha"] / len(study.settings["primary"])
-            rng = np.random.default_rng(seeds)
-            equal, detected = shares(items, of_seed, seeds, outcome.margin, alpha, tests["equivalence"], rng)
-            print(f"  {seeds:3d} seeds: equivalent {equal:.2f}, detected {detected:.2f}")
+@dataclass(frozen=True)
+class Power:
+    """The power of one primary test: shares of simulated studies, by the number of seeds."""
+
+    outcome: str
+    treatment: str
+    control: str
+    margin: float
+    by_items: float  # standard deviation of the difference that the items cause
+    by_seed: float  # … that a single seed causes
+    equivalent: dict[int, float]
+    detected: dict[int, float]
 
 
-if __name__ == "__main__":
-    main()
+def power(results: Results, key: Key, study: Study) -> list[Power]:
+    """Simulate the power of every primary test for which two seeds are there."""
+    outcomes = {outcome.name: outcome for outcome in catalogue(key, study.tests)}
+    primary, tests = study.settings["primary"], study.tests
+    out = []
+    for wanted in primary:
+        outcome = outcomes.get(wanted["outcome"])
+        found = cells(results, outcome) if outcome else {}
+        both = difference(found.get(wanted["treatment"], {}), found.get(wanted["control"], {}))
+        if outcome is None or len({seed for _, seed in both}) < 2:
+            continue
+        items, of_seed = spread(both)
+        shown: dict[int, tuple[float, float]] = {
+            n: shares(items, of_seed, n, outcome.margin, tests["alpha"] / len(primary), tests["equivalence"],
+                      np.random.default_rng(n))
+            for n in SEEDS
+        }  # fmt: skip
+        out.append(Power(
+            **wanted, margin=outcome.margin, by_items=float(np.sqrt(items.sum()) / len(items)),
+            by_seed=float(np.sqrt(of_seed.mean() / len(items))),
+            equivalent={n: equal for n, (equal, _) in shown.items()},
+            detected={n: seen for n, (_, seen) in shown.items()},
+        ))  # fmt: skip
+    return out

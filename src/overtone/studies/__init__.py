@@ -1,0 +1,1 @@
+"""Studies: experiments that are fixed in a file before they run, and the analysis of their results."""
