@@ -14,10 +14,22 @@ from overtone.paths import shown, user_path
 # Flags of one kind only, by their names in Settings, which has their defaults. A flag that was not given is None.
 _ECHAT = ("preset", "stage", "start", "ablate", "scale", "encoder", "lm", "look_every", "samples", "workers", "graphs")
 _TEXT = ("model", "target", "held_out", "lr", "batch", "longest")
-_LEAST = {"steps": 0, "log_every": 1, "save_minutes": 0, "look_every": 0, "samples": 0, "batch": 1, "longest": 1}
+_RECIPE = ("recipe", "arm", "split", "lora", "stop_on_dev")
+_NOT_RECIPE = ("target", "held_out", "longest")
+_LEAST = {
+    "steps": 0,
+    "log_every": 1,
+    "save_minutes": 0,
+    "look_every": 0,
+    "samples": 0,
+    "batch": 1,
+    "longest": 1,
+    "stop_on_dev": 1,
+}
 EXAMPLES = (
     "overtone train echat --data packs/synthetic --out runs/mini",
     "overtone train text --data rows.jsonl --out runs/text --steps 500",
+    "overtone train text --recipe perspectives --data EMOBANK --arm both --out runs/both",
 )
 
 
@@ -26,10 +38,16 @@ def add(parser: argparse.ArgumentParser) -> None:
     flag = parser.add_argument
     flag("what", metavar="WHAT", choices=("echat", "text"), help="echat (a speech model) or text (a language model)")
     flag("--data", metavar="PATH", type=Path, action="append", default=[],
-                        help="training data: packs of `overtone build echat`, pairs (--stage prefer) or "
-                             "rows.jsonl (text); repeatable")  # fmt: skip
+                        help="training data: packs of `overtone build echat`, pairs (--stage prefer), "
+                             "rows.jsonl (text) or EmoBank's folder (--recipe perspectives); repeatable")  # fmt: skip
     flag("--out", metavar="DIR", type=Path, required=True, help="folder of the training run")
-    flag("--steps", metavar="N", type=int, default=0, help="optimiser steps per stage (default: by preset; text: 1000)")
+    flag(
+        "--steps",
+        metavar="N",
+        type=int,
+        default=0,
+        help="optimiser steps per stage (default: by preset or recipe; text: 1000)",
+    )
     flag(
         "--minutes", metavar="M", type=float, default=math.inf, help="stop and save after M minutes (default: no limit)"
     )
@@ -59,22 +77,38 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--no-graphs", dest="graphs", action="store_const", const=False, help="do not use CUDA graphs on a single GPU"
     )
     text = parser.add_argument_group("only for text")
-    text.add_argument("--model", metavar="NAME", help="smollm2, or a model from Hugging Face (default: smollm2)")
+    text.add_argument("--model", metavar="NAME", help="smollm2, a model from Hugging Face, or with --recipe a folder "
+                      "(default: smollm2)")  # fmt: skip
     text.add_argument("--target", choices=("tokens", "regression"), help="training target (default: tokens)")
     text.add_argument("--held-out", metavar="FILE", type=Path, help="rows to predict after training")
     text.add_argument("--lr", metavar="X", type=float, help="learning rate (default: 0.0001)")
-    text.add_argument("--batch", metavar="N", type=int, help="rows per step (default: 16)")
+    text.add_argument("--batch", metavar="N", type=int, help="rows per step (default: 16; recipe: 32)")
     text.add_argument(
         "--longest", metavar="N", type=int, help="maximum tokens per row; longer rows are skipped (default: 1024)"
     )
+    recipe = parser.add_argument_group("only for text with --recipe")
+    recipe.add_argument(
+        "--recipe", choices=("perspectives",), help="recipe: perspectives (ratings by readers and writers, see --arm)"
+    )
+    recipe.add_argument("--arm", metavar="NAME", help="labels to learn: reader, writer, both, merged, matched, pseudo, "
+                        "shuffled or permuted (default: both)")  # fmt: skip
+    recipe.add_argument("--split", metavar="NAME", help="held-out sentences: official, document/K or genre/NAME "
+                        "(default: official)")  # fmt: skip
+    recipe.add_argument("--lora", action=argparse.BooleanOptionalAction,
+                        help="train small added matrices instead of all weights "
+                             "(default: above 1e9 parameters)")  # fmt: skip
+    recipe.add_argument("--stop-on-dev", metavar="N", type=int,
+                        help="rate the dev rows every N steps and keep the best weights "
+                             "(default: train all steps)")  # fmt: skip
 
 
 def main(args: argparse.Namespace) -> int:
     """Train and print progress to stdout. Return 4 if the time limit ended the training early."""
     if args.what == "echat":
-        _refuse(args, "text", _TEXT)
+        _refuse(args, "text", _TEXT + _RECIPE)
     else:
         _refuse(args, "echat", _ECHAT)
+        _refuse_other_recipe(args)
     if not args.data:
         raise UsageError("--data is missing; name the training data with --data PATH")
     for name, least in _LEAST.items():
@@ -118,6 +152,11 @@ def _echat(args: argparse.Namespace) -> bool:
 
 
 def _text(args: argparse.Namespace) -> bool:
+    if args.recipe:
+        from overtone.studies.perspectives import train_arm
+
+        own = _given(args, ("model", "lr", "batch", "arm", "split", "lora", "stop_on_dev"))
+        return train_arm.run(train_arm.Settings(**{"model": "smollm2"} | own, **_both(args), steps=args.steps), _say)
     from overtone.echat.learn.train_text import Settings, run
 
     given = {"model": "smollm2"} | _given(args, _TEXT)
@@ -138,6 +177,16 @@ def _refuse(args: argparse.Namespace, whose: str, flags: tuple[str, ...]) -> Non
     for name in _given(args, flags):
         flag = {"start": "from", "graphs": "no-graphs"}.get(name, name.replace("_", "-"))
         raise UsageError(f"--{flag} applies to {whose} only; remove it for {args.what!r}")
+
+
+def _refuse_other_recipe(args: argparse.Namespace) -> None:
+    """Raise UsageError for a flag of a recipe without --recipe, or one that the recipe does not have."""
+    if args.recipe:
+        flags, why = _NOT_RECIPE, f"does not apply to --recipe {args.recipe}; remove it"
+    else:
+        flags, why = _RECIPE, "needs --recipe perspectives"
+    for name in _given(args, flags):
+        raise UsageError(f"--{name.replace('_', '-')} {why}")
 
 
 def _say(line: str) -> None:

@@ -1,0 +1,299 @@
+"""Everything that the study's jobs read, built from the user's folders, as texts: no model's tokens, no torch.
+
+EmoBank (or a corpus of your own with two label sets) is required; DREAM and Overtone-Open add their outcomes. A corpus
+of your own is a folder with two files in UTF-8:
+
+    sentences.csv   id,text,document,genre,split            split: train, dev or test
+    ratings.csv     id,perspective,V,A,D                    one row per rating, from 1 to 5; perspective: reader, writer
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import lzma
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from overtone.cues import BY_SLUG
+from overtone.errors import DataError
+from overtone.paths import shown
+from overtone.studies.perspectives.bank import Bank
+from overtone.studies.perspectives.design import DIMENSIONS, PERSPECTIVES
+
+WHO = {  # SmolLM2 writes each with as many tokens
+    "reader": "How does a reader of this sentence feel?",
+    "writer": "How does the writer of this sentence feel?",
+    "merged": "Which feeling is there in this sentence overall?",
+}
+ASK = '{who} Rate valence, arousal and dominance from 1 to 9.\nSentence: "{text}"'
+SENTENCES, RATINGS = "sentences.csv", "ratings.csv"
+PLAIN_DIALOGUES = 600  # of DREAM's dev part, for the perplexity
+_OPEN_FIELDS = ("id", "group", "level", "cue", "words", "heard", "question", "options", "gold")
+_ABOUT = ("level", "category", "cue", "style", "status")
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What the jobs of a study learn from and are asked."""
+
+    bank: Bank
+    texts: Sequence[str]  # of the bank's sentences
+    general: Sequence[str]  # prompts that the base model answers, for the replay
+    questions: Mapping[str, Sequence[dict[str, Any]]] = field(default_factory=dict)  # open, dream, dream-train
+    plain: Sequence[str] = ()  # texts for the perplexity
+
+    @cached_property
+    def sha256(self) -> str:
+        """The SHA-256 of all inputs; every result names it."""
+        bank = self.bank
+        rated = {
+            name: {who: [np.asarray(x).tolist() for x in values] for who, values in getattr(bank, name).items()}
+            for name in ("means", "ratings")
+        }
+        rows = [bank.ids, bank.documents, bank.genres, bank.splits, rated]
+        whole = [rows, list(self.texts), list(self.general), dict(self.questions), list(self.plain)]
+        return hashlib.sha256(json.dumps(whole, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+    @property
+    def outcomes(self) -> set[str]:
+        """The study's outcomes that these inputs allow."""
+        names = {"emobank"} | ({"perplexity"} if self.plain else set())
+        return (
+            names | set(self.questions) & {"open", "dream"} | ({"tuned"} if "dream-train" in self.questions else set())
+        )
+
+
+def read_inputs(corpus: Path, dream: Path | None = None, overtone_open: Path | None = None) -> Inputs:
+    """Read the user's folders. Raises DataError with what is wrong and where.
+
+    `overtone_open` is a folder of `overtone build open` with its recogniser's words (`facts.jsonl`), or a file of
+    questions, one JSON object per line (.jsonl or .jsonl.xz).
+    """
+    bank, texts = read_corpus(corpus)
+    questions: dict[str, Sequence[dict[str, Any]]] = {}
+    plain: list[str] = []
+    if overtone_open is not None:
+        questions["open"] = read_open(overtone_open)
+    if dream is not None:
+        questions["dream"] = read_dream(dream / "test.json")
+        questions["dream-train"] = read_dream(dream / "train.json")
+        plain = ["\n".join(turns) for turns, _, _ in _dialogues(dream / "dev.json")[:PLAIN_DIALOGUES]]
+    return Inputs(bank, texts, general_prompts(), questions, plain)
+
+
+def general_prompts() -> list[str]:
+    """Return the package's general prompts."""
+    path = Path(__file__).parents[2] / "echat/making/texts/plain.toml"
+    return [pair["question"] for pair in tomllib.loads(path.read_text(encoding="utf-8"))["plain"]]
+
+
+# ── sentences with two label sets ─────────────────────────────────────────────────────────────────────────────────────
+def read_corpus(folder: Path) -> tuple[Bank, list[str]]:
+    """Read EmoBank or a corpus of your own; return its bank and texts. Raises DataError."""
+    if (folder / SENTENCES).is_file():
+        return read_own(folder)
+    if not (folder / "emobank.csv").is_file():
+        raise DataError(
+            f"{shown(str(folder))} has neither emobank.csv (EmoBank's folder `corpus`) nor {SENTENCES} (a corpus of "
+            "your own); name such a folder with --data"
+        )
+    return read_emobank(folder)
+
+
+def read_emobank(folder: Path) -> tuple[Bank, list[str]]:
+    """Read EmoBank's sentences that have both perspectives. Ratings of 1, 1, 1 are dropped, as its authors did."""
+    ids_of_meta = (line.split("\t") for line in (folder / "meta.tsv").read_text("utf-8").splitlines())
+    names = next(ids_of_meta)
+    meta = {row["id"]: row for row in (dict(zip(names, cells, strict=False)) for cells in ids_of_meta)}
+    found = list(_rows(folder / "emobank.csv", ("id", "split", "text")))
+    rows = [
+        row | {"document": meta[row["id"]]["document"], "genre": meta[row["id"]]["category"]} for row in found
+    ]  # fmt: skip
+    ids = [row["id"] for row in rows]
+    ratings: dict[str, dict[str, list[list[float]]]] = {who: {i: [] for i in ids} for who in PERSPECTIVES}
+    for who, by_id in ratings.items():
+        path = folder / f"individual_{who}_ratings.csv"
+        for row in _rows(path, ("id", *DIMENSIONS)):
+            if (rating := _numbers(row, path)) != [1, 1, 1] and row["id"] in by_id:
+                by_id[row["id"]].append(rating)
+    bank, texts = _bank(folder, rows, ids, ratings)
+    means = {}
+    for who in PERSPECTIVES:
+        path = folder / f"{who}.csv"
+        published = {row["id"]: _numbers(row, path) for row in _rows(path, ("id", *DIMENSIONS))}
+        means[who] = np.array([published[i] for i in ids])
+    return replace(bank, means=means), texts
+
+
+def read_own(folder: Path) -> tuple[Bank, list[str]]:
+    """Read a corpus in the format above. Raises DataError."""
+    rows = list(_rows(folder / SENTENCES, ("id", "text", "document", "genre", "split")))
+    ids = [row["id"] for row in rows]
+    if twice := {i for i in ids if ids.count(i) > 1} if len(set(ids)) < len(ids) else set():
+        raise DataError(f"{_at(folder / SENTENCES)}: the id {shown(min(twice))!r} is there twice; make ids unique")
+    wrong = next((row for row in rows if row["split"] not in ("train", "dev", "test") or not row["text"].strip()), None)
+    if wrong:
+        raise DataError(
+            f"{_at(folder / SENTENCES)}: {shown(wrong['id'])!r} needs a text and a split: train, dev or test"
+        )
+    ratings: dict[str, dict[str, list[list[float]]]] = {who: {i: [] for i in ids} for who in PERSPECTIVES}
+    for row in _rows(folder / RATINGS, ("id", "perspective", *DIMENSIONS)):
+        if row["perspective"] not in ratings or row["id"] not in ratings["reader"]:
+            raise DataError(
+                f"{_at(folder / RATINGS)}: {shown(row['id'])!r}, {shown(row['perspective'])!r}: the id must be in "
+                f"{SENTENCES} and the perspective one of {', '.join(PERSPECTIVES)}"
+            )
+        ratings[row["perspective"]][row["id"]].append(_numbers(row, folder / RATINGS))
+    return _bank(folder, rows, ids, ratings)
+
+
+def _bank(
+    folder: Path, rows: list[dict[str, str]], ids: list[str], ratings: dict[str, dict[str, list[list[float]]]]
+) -> tuple[Bank, list[str]]:
+    for who, by_id in ratings.items():
+        if bare := [i for i in ids if not by_id[i]]:
+            raise DataError(
+                f"{_at(folder)}: {len(bare)} sentences have no rating by a {who}, first {shown(bare[0])!r}; every "
+                "sentence needs both perspectives"
+            )
+    arrays = {who: [np.array(by_id[i], float) for i in ids] for who, by_id in ratings.items()}
+    bank = Bank(
+        ids=ids,
+        documents=[row["document"] for row in rows],
+        genres=[row["genre"] for row in rows],
+        splits=[row["split"] for row in rows],
+        means={who: np.array([r.mean(0) for r in values]) for who, values in arrays.items()},
+        ratings=arrays,
+    )
+    return bank, [row["text"] for row in rows]
+
+
+def _rows(path: Path, columns: Sequence[str]) -> Iterator[dict[str, str]]:
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            reader = csv.DictReader(file)
+            if missing := [name for name in columns if name not in (reader.fieldnames or ())]:
+                raise DataError(f"{_at(path)}: no column {', '.join(missing)}; the header must be {','.join(columns)}")
+            for row in reader:
+                if any(row[name] is None for name in columns):
+                    raise DataError(f"{_at(path)}: line {reader.line_num} has too few columns")
+                yield row
+    except OSError as error:
+        raise DataError(f"{_at(path)}: cannot be read ({error.strerror})") from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"{_at(path)}: not CSV in UTF-8 ({shown(str(error))})") from None
+
+
+def _numbers(row: Mapping[str, str], path: Path) -> list[float]:
+    try:
+        values = [float(row[d]) for d in DIMENSIONS]
+    except ValueError:
+        values = []
+    if not values or not all(1 <= value <= 5 for value in values):
+        given = ", ".join(shown(row[d]) for d in DIMENSIONS)
+        raise DataError(f"{_at(path)}: {shown(row['id'])!r} has the rating {given}; each must be from 1 to 5")
+    return values
+
+
+def _at(path: Path) -> str:
+    return shown(str(path))
+
+
+# ── questions ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+def _dialogues(path: Path) -> list[Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"{_at(path)}: cannot be read ({error.strerror}); --dream needs DREAM's folder") from None
+    except ValueError as error:
+        raise DataError(f"{_at(path)}: not JSON ({shown(str(error))})") from None
+    if not isinstance(found, list) or not all(isinstance(row, list) and len(row) == 3 for row in found):
+        raise DataError(f"{_at(path)}: not DREAM's list of [turns, questions, id]")
+    return found
+
+
+def read_dream(path: Path) -> list[dict[str, Any]]:
+    """Return the questions of one of DREAM's files. Raises DataError."""
+    out = []
+    for turns, asked, name in _dialogues(path):
+        for q in asked:
+            try:
+                gold = q["choice"].index(q["answer"])
+            except (KeyError, TypeError, ValueError):
+                raise DataError(
+                    f"{_at(path)}: {shown(str(name))}: a question's answer is not among its options"
+                ) from None
+            out.append(
+                {
+                    "dialogue": "\n".join(turns), "question": q["question"], "options": list(q["choice"]), "gold": gold,
+                    "about": {"cluster": name},
+                }
+            )  # fmt: skip
+    return out
+
+
+def read_open(path: Path) -> list[dict[str, Any]]:
+    """Return Overtone-Open's core questions of levels 1 and 2, with the recogniser's words. Raises DataError."""
+    rows = list(_open_folder(path)) if path.is_dir() else _open_file(path)
+    if not rows:
+        raise DataError(f"{_at(path)}: no questions of level 1 or 2")
+    for row in rows:
+        if missing := [name for name in _OPEN_FIELDS if name not in row]:
+            raise DataError(f"{_at(path)}: a question has no {', '.join(missing)}")
+        row["about"] = {"id": row["id"], "cluster": row["group"], **{name: row.get(name) for name in _ABOUT}}
+    return rows
+
+
+def _open_file(path: Path) -> list[dict[str, Any]]:
+    try:
+        raw = path.read_bytes()
+        raw = lzma.decompress(raw) if path.suffix == ".xz" else raw
+        return [json.loads(line) for line in raw.splitlines()]
+    except (OSError, lzma.LZMAError, ValueError) as error:
+        raise DataError(f"{_at(path)}: not a file of questions ({shown(str(error))})") from None
+
+
+def _open_folder(folder: Path) -> Iterator[dict[str, Any]]:
+    from overtone.benchmarks import Selection, selected
+    from overtone.benchmarks.open import Open
+
+    facts = folder / "facts.jsonl"
+    if not facts.is_file():
+        raise DataError(
+            f"{_at(folder)} has no {facts.name} with the recogniser's words; run overtone build open with gates"
+        )
+    heard = {fact["sha256"]: fact["transcript"] for fact in map(json.loads, facts.read_text("utf-8").splitlines())}
+    for item in selected(Open(folder), Selection(frozenset({1, 2}), frozenset({"target", "alternative"}))):
+        if item.task != "choose" or item.part:
+            continue
+        said = item.turns[-1]
+        clip = (folder / said.clip.path).read_bytes() if said.clip else b""
+        digest = hashlib.sha256(clip).hexdigest()
+        if digest not in heard:
+            raise DataError(f"{_at(facts)} has no words for {shown(item.id)}; run overtone build open again")
+        yield {
+            "id": item.id, "group": item.group, "level": item.level, "category": item.category, "cue": item.cue,
+            "style": item.style, "status": item.status, "words": said.words, "heard": heard[digest],
+            "question": item.question, "options": [option.text for option in item.options],
+            "gold": [option.letter for option in item.options].index(item.gold),
+        }  # fmt: skip
+
+
+def leads(row: Mapping[str, Any], name: str) -> dict[str, str]:
+    """Return what comes before a question in each condition. `name` is that of the set of questions."""
+    if name != "open":
+        return {"words": f"{row['dialogue']}\n\n", "none": ""}
+    return {
+        "words": f'A person says: "{row["words"]}"\n\n',
+        "heard": f'A person says: "{row["heard"]}"\n\n',
+        "told": f'A person says: "{row["words"]}"\n{BY_SLUG[row["cue"]].option}\n\n',
+        "none": "",
+    }

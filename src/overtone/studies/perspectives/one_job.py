@@ -1,0 +1,232 @@
+"""One job of the study: train an arm, then predict its outcomes, in one step.
+
+A machine that keeps nothing can run it and return only the predictions, `KEY.npz`. What resumes a job after a kill is
+in the folder `state` beside the results.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import random
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import torch
+from safetensors.torch import load_file, save
+from torch import nn
+
+from overtone.echat.learn import distributed
+from overtone.echat.learn.distributed import World
+from overtone.paths import write_whole
+from overtone.studies.perspectives.batches import Settings
+from overtone.studies.perspectives.design import Array, Job, Study, job_rows
+from overtone.studies.perspectives.inputs import Inputs
+from overtone.studies.perspectives.language_model import LanguageModel, open_model, replies
+from overtone.studies.perspectives.predictions import choose, perplexity, rate
+from overtone.studies.perspectives.recipe import Clock, Ratings, Reply, choice_steps, fit, rating_steps
+from overtone.studies.perspectives.tokens import Tokens, tokenise
+
+_TOKENS: dict[tuple[str, str], Tokens] = {}  # of the last inputs and model
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where jobs run: processes and device, the folder of results, and what to do with the time."""
+
+    world: World
+    out: Path
+    clock: Clock
+    lora: bool | None = None  # None: for models above a billion parameters
+
+    @property
+    def state(self) -> Path:
+        """What resumes jobs, and can be removed when all are done."""
+        return self.out / "state"
+
+
+def run_job(
+    job: Job,
+    study: Study,
+    inputs: Inputs,
+    model: str,
+    out: Path,
+    *,
+    device: str = "auto",
+    minutes: float = math.inf,
+    lora: bool | None = None,
+    say: Callable[[str], None] = lambda line: None,
+    world: World | None = None,
+) -> Path:
+    """Train a job's arm, predict its outcomes, and return the file of predictions, `OUT/KEY.npz`.
+
+    A finished job is not run again. Raises TimeUp if `minutes` are over before the outcomes; the same call continues.
+    """
+    began = time.monotonic()
+    path = out / f"{job.key}.npz"
+    if path.is_file():
+        return path
+    entered = world or distributed.enter(device)
+    try:
+        clock = Clock(began + 60 * minutes, say=say)
+        place = Place(entered, out, clock, lora)
+        opened, losses = trained(job, study, inputs, model, place)
+        learnt = time.monotonic()
+        tokens = tokens_of(inputs, opened)
+        arrays = outcomes(job, study, inputs, tokens, opened.lm, place)
+        if job.tuned and job.arm == "base" and "open" in inputs.questions:
+            arrays |= open_control(study, inputs, model, job.seed, place)
+        if entered.first:
+            about = {
+                **asdict(job), "key": job.key, "study": study.sha256, "data": inputs.sha256, "model": model,
+                "model_sha256": opened.sha256, "lora": opened.lora, "losses": tenths(losses),
+                "seconds": round(time.monotonic() - began, 2), "train_s": round(learnt - began, 2), "runs": 1,
+                "compiled": False, "torch": torch.__version__, "device": device_name(entered.device),
+            }  # fmt: skip
+            write_result(path, about, arrays)
+            shutil.rmtree(place.state / job.key, ignore_errors=True)
+        entered.wait()
+    finally:
+        if world is None:
+            entered.leave()
+    return path
+
+
+def trained(job: Job, study: Study, inputs: Inputs, model: str, place: Place) -> tuple[LanguageModel, list[float]]:
+    """Return the job's model after its training, and for a tuned job after the tuning on DREAM, with the losses."""
+    world, losses = place.world, []
+    opened = open_model(model, lora=place.lora, seed=job.seed, device=world.device)
+    tokens = tokens_of(inputs, opened)
+    kept = place.state / f"{replace(job, tuned=False).key}.safetensors"
+    if job.arm != "base" and job.tuned and kept.is_file():
+        opened.lm.load_state_dict(load_file(kept), strict=False)
+        distributed.spread(opened.lm, world, layers)
+    elif job.arm != "base":
+        settings = Settings(**study.settings["training"])
+        replies = own_replies(opened, inputs, settings, place)
+        distributed.spread(opened.lm, world, layers)
+        ratings = Ratings.of(tokens, inputs.bank, job.arm, job_rows(inputs.bank, job)[0], job.seed)
+        steps = rating_steps(ratings, replies, settings, job.seed, world)
+        losses = fit(opened.lm, steps, settings, place.state / job.key / "training", world, place.clock)
+        if job.split == "document" and not job.tuned and "tuned" in inputs.outcomes:
+            keep(opened, kept, world)
+    else:
+        distributed.spread(opened.lm, world, layers)
+    if job.tuned:
+        settings = Settings(**study.settings["dream_tuning"])
+        questions = tokens.questions["dream-train"]
+        steps = choice_steps(questions, "words", range(len(questions.gold)), settings, job.seed, world)
+        losses = fit(opened.lm, steps, settings, place.state / job.key / "tuning", world, place.clock)
+    return opened, losses
+
+
+def outcomes(job: Job, study: Study, inputs: Inputs, tokens: Tokens, lm: Any, place: Place) -> dict[str, Array]:
+    """Return a job's predictions per item, by outcome and condition; only outcomes that the inputs have."""
+    out: dict[str, Array] = {}
+    for name in study.outcomes(job):
+        if name not in inputs.outcomes:
+            continue
+        if name == "emobank":
+            out[name] = rate(lm, tokens, job_rows(inputs.bank, job)[1], job.arm, place.world)
+        elif name == "perplexity":
+            out[name] = perplexity(lm, tokens.windows, place.world)
+        elif name == "tuned":
+            out["tuned/words"] = choose(lm, tokens.questions["dream"], "words", place.world)
+        else:
+            asked = tokens.questions[name]
+            out |= {f"{name}/{condition}": choose(lm, asked, condition, place.world) for condition in asked.prompts}
+    return out
+
+
+def open_control(study: Study, inputs: Inputs, model: str, seed: int, place: Place) -> dict[str, Array]:
+    """Return what the base model chooses in Overtone-Open after the same short tuning on the other half of its scripts.
+
+    If tuning on the task's own questions does not move its accuracy, the task cannot be tested with this model.
+    """
+    out: dict[str, Array] = {}
+    for half in range(2):
+        opened = open_model(model, lora=place.lora, seed=seed, device=place.world.device)
+        distributed.spread(opened.lm, place.world, layers)
+        questions = tokens_of(inputs, opened).questions["open"]
+        halves = script_halves([about["cluster"] for about in questions.about], seed)
+        settings = Settings(**study.settings["dream_tuning"])
+        others = [i for i, of in enumerate(halves) if of != half]
+        steps = choice_steps(questions, "told", others, settings, seed, place.world)
+        fit(opened.lm, steps, settings, place.state / f"open-control.{seed}" / str(half), place.world, place.clock)
+        own = np.array(halves) == half
+        for condition in ("told", "none"):
+            found = choose(opened.lm, questions, condition, place.world)
+            out[f"open-tuned/{condition}"] = np.where(own[:, None], found, out.get(f"open-tuned/{condition}", found))
+    return out
+
+
+def script_halves(clusters: Sequence[str], seed: int) -> list[int]:
+    """Return the half, 0 or 1, of each question. All questions of a script are in one half."""
+    scripts = sorted(set(clusters))
+    random.Random(seed).shuffle(scripts)
+    half_of = {script: i % 2 for i, script in enumerate(scripts)}
+    return [half_of[cluster] for cluster in clusters]
+
+
+def own_replies(opened: LanguageModel, inputs: Inputs, settings: Settings, place: Place) -> list[Reply]:
+    """Return the base model's own replies to general prompts. They are made once per model and kept in a file."""
+    if not settings.replay:
+        return []
+    path = place.state / f"replies-{opened.sha256[:12]}.json"
+    if place.world.first and not path.is_file():
+        place.clock.say(f"{len(inputs.general)} replies of the base model, for the replay")
+        made = replies(opened, inputs.general, place.world.device)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, msgspec.json.encode(made))
+    place.world.wait()
+    return msgspec.json.decode(path.read_bytes(), type=list[Reply])
+
+
+def tokens_of(inputs: Inputs, opened: LanguageModel) -> Tokens:
+    """Return the inputs as the model's tokens; those of the last model are kept, as they take seconds."""
+    key = (inputs.sha256, opened.sha256)
+    if key not in _TOKENS:
+        _TOKENS.clear()
+        _TOKENS[key] = tokenise(inputs, opened)
+    return _TOKENS[key]
+
+
+def layers(lm: nn.Module) -> list[nn.Module]:
+    """Return the modules that are sharded one by one."""
+    return [module for module in lm.modules() if type(module).__name__.endswith("DecoderLayer")]
+
+
+def keep(opened: LanguageModel, path: Path, world: World) -> None:
+    """Write the trained parameters, at once."""
+    names = list(opened.learning)
+    state = distributed.whole_state(opened.lm, world)
+    if world.first:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, save({name: state[name].detach().cpu().contiguous() for name in names}))
+    world.wait()
+
+
+def write_result(path: Path, about: dict[str, Any], arrays: dict[str, Array]) -> None:
+    """Write one job's result at once: a run that is killed leaves no half file under this name."""
+    file = io.BytesIO()
+    np.savez_compressed(file, about=np.array(json.dumps(about)), **arrays)  # type: ignore[arg-type]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, file.getvalue())
+
+
+def tenths(losses: Sequence[float]) -> list[float]:
+    """Return the losses after each tenth of the steps."""
+    every = max(1, len(losses) // 10)
+    return [round(loss, 4) for loss in losses[every - 1 :: every]]
+
+
+def device_name(device: torch.device) -> str:
+    """Return the name of the hardware."""
+    return str(torch.cuda.get_device_name(device)) if device.type == "cuda" else "cpu"
