@@ -17,10 +17,11 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from overtone.studies.perspectives.batches import Settings
 from overtone.studies.perspectives.design import Study
 
 from .model import Block, Optimizer, Sizes, Stack, random_state
-from .recipe import Settings, Step, rating_losses
+from .recipe import Step, rating_losses
 
 LENGTHS = (48, 56, 64, 80)  # of the ratings: about what batches of EmoBank have
 

@@ -18,21 +18,15 @@ from pathlib import Path
 import torch
 
 from overtone.studies.perspectives import results
+from overtone.studies.perspectives.batches import Settings
 from overtone.studies.perspectives.design import Job, Study, tested_questions
 
 from . import outcomes, store
 from .data import Data, Questions
 from .model import Sizes, Stack, random_state, read_state
-from .recipe import Settings
 from .run import SMALL, smaller
 
-CONDITIONS = ("words", "told", "none")  # told is kept as a difference to words, so it comes after
-
-
-def jobs(study: Study) -> list[Job]:
-    return [
-        Job("open-control", str(half), "base", seed, tuned=True) for seed in study.settings["seeds"] for half in (0, 1)
-    ]
+CONDITIONS = ("words", "told", "none")  # told is packed as a difference to words, so it comes after
 
 
 def learnt(questions: Questions, job: Job) -> Questions:
@@ -80,7 +74,7 @@ def main() -> None:
     folders = (args.out,) if args.small else (args.out, store.RESULTS)
     done = {job for folder in folders for job in results.read(folder, study, data.sha256)}
     part, parts = map(int, args.part.split("/"))
-    for job in jobs(study)[part - 1 :: parts]:
+    for (job,) in study.control_jobs()[part - 1 :: parts]:
         if job not in done and time.monotonic() < stop:
             print(run(job, study, data, Stack(state, 1, sizes, device), args.out), flush=True)
 

@@ -7,7 +7,6 @@ has its own loss, gradients, clipping and optimiser state. This file needs torch
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,8 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+
+from overtone.studies.perspectives.batches import rate_share
 
 
 @dataclass(frozen=True)
@@ -188,14 +189,10 @@ class Optimizer:
         scale = (1 / (norms.norm(dim=0) + 1e-6)).clamp(max=1)
         for grad in grads:
             grad.mul_(scale.view(-1, *[1] * (grad.ndim - 1)))
-        self.inner.param_groups[0]["lr"] = self.rate * self._share()
+        self.inner.param_groups[0]["lr"] = self.rate * rate_share(self.done, self.steps)
         self.inner.step()
         self.inner.zero_grad()
         self.done += 1
-
-    def _share(self) -> float:
-        warmup = max(1, self.steps // 20)
-        return min((self.done + 1) / warmup, 0.5 * (1 + math.cos(math.pi * self.done / self.steps)))
 
 
 # ── weights ───────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,27 +10,15 @@ import torch
 from torch import Tensor
 
 from overtone.rated_sentences import Array
+from overtone.studies.perspectives.batches import Settings, batches, chunks, rounded_up
 from overtone.studies.perspectives.design import PROMPTS
 
 from .data import Data, Questions
 from .model import Block, Stack
-from .recipe import Clock, Settings, batches, padded, rounded_up, sent, train
+from .recipe import Clock, padded, sent, train
 
 TOKENS = 100_000  # of all runs, in one forward pass
 LOGITS = 6_000  # places of all runs whose logits are held at once
-
-
-def _chunks(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
-    """Yield row numbers, the short ones first, so that the padded tokens of a chunk are at most `most`."""
-    order = sorted(range(len(lengths)), key=lambda i: lengths[i])
-    chunk: list[int] = []
-    for i in order:
-        if chunk and (len(chunk) + 1) * rounded_up(lengths[i]) > most:
-            yield chunk
-            chunk = []
-        chunk.append(i)
-    if chunk:
-        yield chunk
 
 
 def log_likelihoods(stack: Stack, hidden: Tensor, at: Tensor, token: Tensor) -> Tensor:
@@ -58,7 +46,7 @@ def rate(stack: Stack, data: Data, rows: Array, arms: Sequence[str]) -> Array:
             out[:, :, 1] = out[:, :, 0]
             break
         lengths = [len(heads[0]) + len(data.tails[i]) + 5 for i in rows]
-        for chunk in _chunks(lengths, TOKENS // stack.runs):
+        for chunk in chunks(lengths, TOKENS // stack.runs):
             ids = torch.stack(
                 [
                     padded([h + data.tails[rows[i]] for i in chunk], rounded_up(max(lengths[i] for i in chunk)))
@@ -149,7 +137,7 @@ def _lengths(questions: Questions, condition: str) -> list[int]:
 def choose(stack: Stack, questions: Questions, condition: str) -> Array:
     """Return the summed log-likelihoods of all options, (runs, questions, most options)."""
     out = np.full((stack.runs, len(questions.gold), max(map(len, questions.options))), -np.inf, np.float32)
-    for chunk in _chunks(_lengths(questions, condition), TOKENS // stack.runs):
+    for chunk in chunks(_lengths(questions, condition), TOKENS // stack.runs):
         found = asked(questions, condition, chunk).to(stack.device).scores(stack).cpu().numpy()
         out[:, chunk, : found.shape[2]] = found
     return out
@@ -175,7 +163,7 @@ def tune_choices(
 def perplexity(stack: Stack, windows: Sequence[Sequence[int]]) -> Array:
     """Return the mean negative log-likelihood per token of each window, (runs, windows)."""
     out = np.zeros((stack.runs, len(windows)), np.float32)
-    for chunk in _chunks([len(w) for w in windows], TOKENS // stack.runs):
+    for chunk in chunks([len(w) for w in windows], TOKENS // stack.runs):
         ids = torch.tensor([windows[i] for i in chunk], device=stack.device)  # all have one length
         rows, length = ids.shape
         hidden = stack.hidden([Block(ids[None])])

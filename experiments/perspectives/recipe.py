@@ -15,43 +15,11 @@ import torch
 from torch import Tensor
 
 from overtone.rated_sentences import Array
+from overtone.studies.perspectives.batches import Settings, batches, rounded_up
 from overtone.studies.perspectives.design import PROMPTS, labels, soft_digits
 
 from .data import Data
 from .model import Block, Optimizer, Stack
-
-STEP = 8  # padded lengths are multiples of this
-BLOCK = 50  # batches among which rows are sorted by length
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How long and how fast to train; a part of `study.toml`."""
-
-    steps: int
-    rate: float
-    rows: int
-    longest: int
-    replay: float = 0.0
-
-
-def batches(lengths: Sequence[int], size: int, settings: Settings, seed: int) -> Iterator[list[int]]:
-    """Yield batches of row numbers without end. Rows of about the same length share a batch, to keep the padding small.
-
-    The order depends on the lengths and the seed alone, so all arms of a seed have the same one.
-    """
-    rng = random.Random(seed)
-    rows = [i for i, length in enumerate(lengths) if length <= settings.longest]
-    if len(rows) < size:
-        raise ValueError(f"{len(rows)} rows are too few for batches of {size}")
-    while True:
-        rng.shuffle(rows)
-        queue = []
-        for first in range(0, len(rows), size * BLOCK):
-            block = sorted(rows[first : first + size * BLOCK], key=lambda i: lengths[i])
-            queue += [block[i : i + size] for i in range(0, len(block) - size + 1, size)]
-        rng.shuffle(queue)
-        yield from queue
 
 
 def padded(rows: Sequence[Sequence[int]], length: int) -> Tensor:
@@ -64,10 +32,6 @@ def padded(rows: Sequence[Sequence[int]], length: int) -> Tensor:
 def sent(x: Tensor, device: str) -> Tensor:
     """Return a tensor on the device, without waiting there for the steps before it: that needs pinned memory."""
     return x.pin_memory().to(device, non_blocking=True) if device == "cuda" else x
-
-
-def rounded_up(length: int) -> int:
-    return -(-length // STEP) * STEP
 
 
 # ── ratings ───────────────────────────────────────────────────────────────────────────────────────────────────────────

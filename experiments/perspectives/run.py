@@ -25,12 +25,13 @@ from torch import Tensor
 
 from overtone.rated_sentences import Array
 from overtone.studies.perspectives import results
+from overtone.studies.perspectives.batches import Settings
 from overtone.studies.perspectives.design import Job, Study, job_rows
 
 from . import outcomes, store
 from .data import Data, Questions
 from .model import Sizes, Stack, random_state, read_state
-from .recipe import Clock, Ratings, Settings, TimeUp, train_ratings
+from .recipe import Clock, Ratings, TimeUp, train_ratings
 
 LAST = 45.0  # seconds at the end in which nothing is trained: for the outcomes, or for saving what was trained
 GB = {False: 5.5, True: 10.0}  # GPU memory of one run: in training, in the tuning on DREAM

@@ -182,7 +182,8 @@ def _refuse(args: argparse.Namespace, whose: str, flags: tuple[str, ...]) -> Non
 def _refuse_other_recipe(args: argparse.Namespace) -> None:
     """Raise UsageError for a flag of a recipe without --recipe, or one that the recipe does not have."""
     if args.recipe:
-        flags, why = _NOT_RECIPE, f"does not apply to --recipe {args.recipe}; remove it"
+        flags: tuple[str, ...] = _NOT_RECIPE
+        why = f"does not apply to --recipe {args.recipe}; remove it"
     else:
         flags, why = _RECIPE, "needs --recipe perspectives"
     for name in _given(args, flags):

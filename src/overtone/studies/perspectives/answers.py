@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from overtone.errors import DataError
+from overtone.paths import write_whole
 from overtone.rated_sentences import PERSPECTIVES, Array, Bank
 
 from .design import Job
@@ -102,10 +104,9 @@ class Key:
             for part in ("gold", "lengths", "clusters", "levels"):
                 arrays[f"{name}/{part}"] = getattr(answers, part)
             arrays |= {f"{name}/baseline/{of}": right for of, right in answers.baselines.items()}
-        part_file = path.with_suffix(".part")
-        with part_file.open("wb") as file:
-            np.savez_compressed(file, about=np.array(json.dumps(about)), **arrays)  # type: ignore[arg-type]
-        part_file.replace(path)
+        file = io.BytesIO()
+        np.savez_compressed(file, about=np.array(json.dumps(about)), **arrays)  # type: ignore[arg-type]
+        write_whole(path, file.getvalue())
 
     @classmethod
     def read(cls, path: Path) -> Key:
@@ -115,8 +116,8 @@ class Key:
                 about = json.loads(str(file["about"]))
                 answers = {
                     name: Answers(
-                        *(file[f"{name}/{part}"] for part in ("gold", "lengths", "clusters", "levels")),
-                        {of: file[f"{name}/baseline/{of}"] for of in baselines},
+                        **{part: file[f"{name}/{part}"] for part in ("gold", "lengths", "clusters", "levels")},
+                        baselines={of: file[f"{name}/baseline/{of}"] for of in baselines},
                     )
                     for name, baselines in about.pop("sets").items()
                 }

@@ -29,6 +29,7 @@ PROMPTS = {  # arm → the prompts of its two rows per sentence
     "merged": ("merged", "merged"),
     "matched": ("merged", "merged"),
 }
+CONTROL_SPLIT = "open-control"  # base tuned on half of Overtone-Open's scripts, tested on the other half
 SPLITS = ("genre", "document", "official")
 OUTCOMES = ("emobank", "open", "dream", "perplexity", "tuned")
 SCORINGS = ("sum", "mean", "less")  # of an option: its likelihood, per token, less that without the words
@@ -95,25 +96,34 @@ class Study:
 
         `seeds` limits the jobs to the file's first seeds. Raises DataError when the file has fewer.
         """
-        splits, all_seeds = self.settings["splits"], self.seeds
-        count = len(all_seeds) if seeds is None else seeds
-        if not 1 <= count <= len(all_seeds):
-            raise DataError(
-                f"{count} seeds: the study file fixes {len(all_seeds)}. For more, change `seeds` in a copy of the file "
-                "and give it as --study, with another --out"
-            )
+        splits, used = self.settings["splits"], self.first_seeds(seeds)
 
         def group(split: str, part: str, seed: int, tuned: bool = False) -> list[Job]:
             arms = ["base", *splits[split]["arms"]] if tuned else splits[split]["arms"]
             return [Job(split, part, arm, seed, tuned) for arm in arms]
 
         order = [[Job("official", "", "base", 0)]]
-        for seed in all_seeds[:count]:
+        for seed in used:
             order.append(group("document", str(seed % FOLDS), seed))
             order += [group("genre", genre, seed) for genre in genres]
-        order += [group("official", "", seed) for seed in all_seeds[:count]]
-        order += [group("document", str(seed % FOLDS), seed, True) for seed in all_seeds[:count]]
+        order += [group("official", "", seed) for seed in used]
+        order += [group("document", str(seed % FOLDS), seed, True) for seed in used]
         return order
+
+    def control_jobs(self, seeds: int | None = None) -> list[list[Job]]:
+        """Return the jobs of Overtone-Open's positive control: per seed, base tuned on each half of the scripts."""
+        return [
+            [Job(CONTROL_SPLIT, str(half), "base", seed, True)] for seed in self.first_seeds(seeds) for half in (0, 1)
+        ]
+
+    def first_seeds(self, count: int | None = None) -> list[int]:
+        """Return the file's first seeds, all for None. Raises DataError when the file has fewer."""
+        if count is not None and not 1 <= count <= len(self.seeds):
+            raise DataError(
+                f"{count} seeds: the study file fixes {len(self.seeds)}. For more, change `seeds` in a copy of the "
+                "file and give it as --study, with another --out"
+            )
+        return self.seeds[:count]
 
     def outcomes(self, job: Job) -> tuple[str, ...]:
         """Return the names of the outcomes that a job is evaluated on. The base model has all rows of EmoBank."""

@@ -1,7 +1,7 @@
 """Everything that the study's jobs read, built from the user's folders, as texts: no model's tokens, no torch.
 
-EmoBank (or a corpus of your own with two label sets) is required; DREAM and Overtone-Open add their outcomes. A corpus
-of your own is a folder with two files in UTF-8:
+EmoBank (or your own corpus with two label sets) is required; DREAM and Overtone-Open add their outcomes. Your own
+corpus is a folder with two files in UTF-8:
 
     sentences.csv   id,text,document,genre,split            split: train, dev or test
     ratings.csv     id,perspective,V,A,D                    one row per rating, from 1 to 5; perspective: reader, writer
@@ -15,25 +15,21 @@ import json
 import lzma
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from overtone.benchmarks.dream.baselines import Baselines
+from overtone.benchmarks.emobank.files import read_bank
+from overtone.build.dream.dream_files import SPLITS, Dialogue, read_split
 from overtone.cues import BY_SLUG
 from overtone.errors import DataError
 from overtone.paths import shown
-from overtone.studies.perspectives.bank import Bank
-from overtone.studies.perspectives.design import DIMENSIONS, PERSPECTIVES
+from overtone.rated_sentences import DIMENSIONS, PERSPECTIVES, Bank
 
-WHO = {  # SmolLM2 writes each with as many tokens
-    "reader": "How does a reader of this sentence feel?",
-    "writer": "How does the writer of this sentence feel?",
-    "merged": "Which feeling is there in this sentence overall?",
-}
-ASK = '{who} Rate valence, arousal and dominance from 1 to 9.\nSentence: "{text}"'
 SENTENCES, RATINGS = "sentences.csv", "ratings.csv"
 PLAIN_DIALOGUES = 600  # of DREAM's dev part, for the perplexity
 _OPEN_FIELDS = ("id", "group", "level", "cue", "words", "heard", "question", "options", "gold")
@@ -42,13 +38,13 @@ _ABOUT = ("level", "category", "cue", "style", "status")
 
 @dataclass(frozen=True)
 class Inputs:
-    """What the jobs of a study learn from and are asked."""
+    """The sentences and questions of a study's jobs."""
 
     bank: Bank
-    texts: Sequence[str]  # of the bank's sentences
     general: Sequence[str]  # prompts that the base model answers, for the replay
     questions: Mapping[str, Sequence[dict[str, Any]]] = field(default_factory=dict)  # open, dream, dream-train
     plain: Sequence[str] = ()  # texts for the perplexity
+    baselines: Mapping[str, Mapping[str, Sequence[int]]] = field(default_factory=dict)  # set → name → 1 where right
 
     @cached_property
     def sha256(self) -> str:
@@ -59,7 +55,7 @@ class Inputs:
             for name in ("means", "ratings")
         }
         rows = [bank.ids, bank.documents, bank.genres, bank.splits, rated]
-        whole = [rows, list(self.texts), list(self.general), dict(self.questions), list(self.plain)]
+        whole = [rows, bank.texts, list(self.general), dict(self.questions), list(self.plain)]
         return hashlib.sha256(json.dumps(whole, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
     @property
@@ -77,16 +73,18 @@ def read_inputs(corpus: Path, dream: Path | None = None, overtone_open: Path | N
     `overtone_open` is a folder of `overtone build open` with its recogniser's words (`facts.jsonl`), or a file of
     questions, one JSON object per line (.jsonl or .jsonl.xz).
     """
-    bank, texts = read_corpus(corpus)
+    bank = read_corpus(corpus)
     questions: dict[str, Sequence[dict[str, Any]]] = {}
     plain: list[str] = []
+    baselines: dict[str, dict[str, list[int]]] = {}
     if overtone_open is not None:
         questions["open"] = read_open(overtone_open)
     if dream is not None:
-        questions["dream"] = read_dream(dream / "test.json")
-        questions["dream-train"] = read_dream(dream / "train.json")
-        plain = ["\n".join(turns) for turns, _, _ in _dialogues(dream / "dev.json")[:PLAIN_DIALOGUES]]
-    return Inputs(bank, texts, general_prompts(), questions, plain)
+        train, dev, test = (read_split(dream, split) for split in SPLITS)
+        questions |= {"dream": dream_questions(test), "dream-train": dream_questions(train)}
+        plain = [dialogue.text for dialogue in dev[:PLAIN_DIALOGUES]]
+        baselines["dream"] = baseline_answers(train, test)
+    return Inputs(bank, general_prompts(), questions, plain, baselines)
 
 
 def general_prompts() -> list[str]:
@@ -96,49 +94,24 @@ def general_prompts() -> list[str]:
 
 
 # ── sentences with two label sets ─────────────────────────────────────────────────────────────────────────────────────
-def read_corpus(folder: Path) -> tuple[Bank, list[str]]:
-    """Read EmoBank or a corpus of your own; return its bank and texts. Raises DataError."""
+def read_corpus(folder: Path) -> Bank:
+    """Read EmoBank or your own corpus. Raises DataError."""
     if (folder / SENTENCES).is_file():
         return read_own(folder)
     if not (folder / "emobank.csv").is_file():
         raise DataError(
-            f"{shown(str(folder))} has neither emobank.csv (EmoBank's folder `corpus`) nor {SENTENCES} (a corpus of "
-            "your own); name such a folder with --data"
+            f"{shown(str(folder))} has neither emobank.csv (EmoBank's files) nor {SENTENCES} (your own corpus); "
+            "name such a folder with --data"
         )
-    return read_emobank(folder)
+    return read_bank(folder)
 
 
-def read_emobank(folder: Path) -> tuple[Bank, list[str]]:
-    """Read EmoBank's sentences that have both perspectives. Ratings of 1, 1, 1 are dropped, as its authors did."""
-    ids_of_meta = (line.split("\t") for line in (folder / "meta.tsv").read_text("utf-8").splitlines())
-    names = next(ids_of_meta)
-    meta = {row["id"]: row for row in (dict(zip(names, cells, strict=False)) for cells in ids_of_meta)}
-    found = list(_rows(folder / "emobank.csv", ("id", "split", "text")))
-    rows = [
-        row | {"document": meta[row["id"]]["document"], "genre": meta[row["id"]]["category"]} for row in found
-    ]  # fmt: skip
-    ids = [row["id"] for row in rows]
-    ratings: dict[str, dict[str, list[list[float]]]] = {who: {i: [] for i in ids} for who in PERSPECTIVES}
-    for who, by_id in ratings.items():
-        path = folder / f"individual_{who}_ratings.csv"
-        for row in _rows(path, ("id", *DIMENSIONS)):
-            if (rating := _numbers(row, path)) != [1, 1, 1] and row["id"] in by_id:
-                by_id[row["id"]].append(rating)
-    bank, texts = _bank(folder, rows, ids, ratings)
-    means = {}
-    for who in PERSPECTIVES:
-        path = folder / f"{who}.csv"
-        published = {row["id"]: _numbers(row, path) for row in _rows(path, ("id", *DIMENSIONS))}
-        means[who] = np.array([published[i] for i in ids])
-    return replace(bank, means=means), texts
-
-
-def read_own(folder: Path) -> tuple[Bank, list[str]]:
+def read_own(folder: Path) -> Bank:
     """Read a corpus in the format above. Raises DataError."""
     rows = list(_rows(folder / SENTENCES, ("id", "text", "document", "genre", "split")))
     ids = [row["id"] for row in rows]
     if twice := {i for i in ids if ids.count(i) > 1} if len(set(ids)) < len(ids) else set():
-        raise DataError(f"{_at(folder / SENTENCES)}: the id {shown(min(twice))!r} is there twice; make ids unique")
+        raise DataError(f"{_at(folder / SENTENCES)}: the id {shown(min(twice))!r} occurs twice; make ids unique")
     wrong = next((row for row in rows if row["split"] not in ("train", "dev", "test") or not row["text"].strip()), None)
     if wrong:
         raise DataError(
@@ -157,7 +130,7 @@ def read_own(folder: Path) -> tuple[Bank, list[str]]:
 
 def _bank(
     folder: Path, rows: list[dict[str, str]], ids: list[str], ratings: dict[str, dict[str, list[list[float]]]]
-) -> tuple[Bank, list[str]]:
+) -> Bank:
     for who, by_id in ratings.items():
         if bare := [i for i in ids if not by_id[i]]:
             raise DataError(
@@ -165,15 +138,15 @@ def _bank(
                 "sentence needs both perspectives"
             )
     arrays = {who: [np.array(by_id[i], float) for i in ids] for who, by_id in ratings.items()}
-    bank = Bank(
+    return Bank(
         ids=ids,
         documents=[row["document"] for row in rows],
         genres=[row["genre"] for row in rows],
         splits=[row["split"] for row in rows],
         means={who: np.array([r.mean(0) for r in values]) for who, values in arrays.items()},
         ratings=arrays,
+        texts=[row["text"] for row in rows],
     )
-    return bank, [row["text"] for row in rows]
 
 
 def _rows(path: Path, columns: Sequence[str]) -> Iterator[dict[str, str]]:
@@ -208,36 +181,27 @@ def _at(path: Path) -> str:
 
 
 # ── questions ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-def _dialogues(path: Path) -> list[Any]:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(f"{_at(path)}: cannot be read ({error.strerror}); --dream needs DREAM's folder") from None
-    except ValueError as error:
-        raise DataError(f"{_at(path)}: not JSON ({shown(str(error))})") from None
-    if not isinstance(found, list) or not all(isinstance(row, list) and len(row) == 3 for row in found):
-        raise DataError(f"{_at(path)}: not DREAM's list of [turns, questions, id]")
-    return found
+def dream_questions(dialogues: Sequence[Dialogue]) -> list[dict[str, Any]]:
+    """Return the questions about DREAM's dialogues."""
+    return [
+        {
+            "dialogue": dialogue.text, "question": asked.text, "options": list(asked.choices), "gold": asked.answer,
+            "about": {"cluster": dialogue.id},
+        }
+        for dialogue in dialogues
+        for asked in dialogue.questions
+    ]  # fmt: skip
 
 
-def read_dream(path: Path) -> list[dict[str, Any]]:
-    """Return the questions of one of DREAM's files. Raises DataError."""
-    out = []
-    for turns, asked, name in _dialogues(path):
-        for q in asked:
-            try:
-                gold = q["choice"].index(q["answer"])
-            except (KeyError, TypeError, ValueError):
-                raise DataError(
-                    f"{_at(path)}: {shown(str(name))}: a question's answer is not among its options"
-                ) from None
-            out.append(
-                {
-                    "dialogue": "\n".join(turns), "question": q["question"], "options": list(q["choice"]), "gold": gold,
-                    "about": {"cluster": name},
-                }
-            )  # fmt: skip
-    return out
+def baseline_answers(train: Sequence[Dialogue], test: Sequence[Dialogue]) -> dict[str, list[int]]:
+    """Return, for every baseline without understanding, 1 where it answers a question of the test split right."""
+    baselines = Baselines(train)
+    right: dict[str, list[int]] = {name: [] for name in baselines.names}
+    for dialogue in test:
+        for asked, chosen in zip(dialogue.questions, baselines.answers(dialogue), strict=True):
+            for name, option in chosen.items():
+                right[name].append(int(option == asked.answer))
+    return right
 
 
 def read_open(path: Path) -> list[dict[str, Any]]:

@@ -6,13 +6,10 @@ in the folder `state` beside the results.
 
 from __future__ import annotations
 
-import io
-import json
 import math
-import random
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,14 +23,17 @@ from torch import nn
 from overtone.echat.learn import distributed
 from overtone.echat.learn.distributed import World
 from overtone.paths import write_whole
+from overtone.rated_sentences import Array
 from overtone.studies.perspectives.batches import Settings
-from overtone.studies.perspectives.design import Array, Job, Study, job_rows
+from overtone.studies.perspectives.design import CONTROL_SPLIT, Job, Study, job_rows, tested_questions
 from overtone.studies.perspectives.inputs import Inputs
 from overtone.studies.perspectives.language_model import LanguageModel, open_model, replies
 from overtone.studies.perspectives.predictions import choose, perplexity, rate
-from overtone.studies.perspectives.recipe import Clock, Ratings, Reply, choice_steps, fit, rating_steps
+from overtone.studies.perspectives.recipe import Clock, Ratings, Reply, Step, choice_steps, fit, rating_steps
+from overtone.studies.perspectives.results import write_file
 from overtone.studies.perspectives.tokens import Tokens, tokenise
 
+CONTROL_CONDITIONS = ("words", "told", "none")  # told is packed as a difference to words, so it comes after
 _TOKENS: dict[tuple[str, str], Tokens] = {}  # of the last inputs and model
 
 
@@ -48,7 +48,7 @@ class Place:
 
     @property
     def state(self) -> Path:
-        """What resumes jobs, and can be removed when all are done."""
+        """The folder of checkpoints that resume jobs. It can be removed when all are done."""
         return self.out / "state"
 
 
@@ -81,8 +81,6 @@ def run_job(
         learnt = time.monotonic()
         tokens = tokens_of(inputs, opened)
         arrays = outcomes(job, study, inputs, tokens, opened.lm, place)
-        if job.tuned and job.arm == "base" and "open" in inputs.questions:
-            arrays |= open_control(study, inputs, model, job.seed, place)
         if entered.first:
             about = {
                 **asdict(job), "key": job.key, "study": study.sha256, "data": inputs.sha256, "model": model,
@@ -90,7 +88,7 @@ def run_job(
                 "seconds": round(time.monotonic() - began, 2), "train_s": round(learnt - began, 2), "runs": 1,
                 "compiled": False, "torch": torch.__version__, "device": device_name(entered.device),
             }  # fmt: skip
-            write_result(path, about, arrays)
+            write_file(path, about, arrays)
             shutil.rmtree(place.state / job.key, ignore_errors=True)
         entered.wait()
     finally:
@@ -101,7 +99,8 @@ def run_job(
 
 def trained(job: Job, study: Study, inputs: Inputs, model: str, place: Place) -> tuple[LanguageModel, list[float]]:
     """Return the job's model after its training, and for a tuned job after the tuning on DREAM, with the losses."""
-    world, losses = place.world, []
+    world = place.world
+    losses: list[float] = []
     opened = open_model(model, lora=place.lora, seed=job.seed, device=world.device)
     tokens = tokens_of(inputs, opened)
     kept = place.state / f"{replace(job, tuned=False).key}.safetensors"
@@ -121,15 +120,30 @@ def trained(job: Job, study: Study, inputs: Inputs, model: str, place: Place) ->
         distributed.spread(opened.lm, world, layers)
     if job.tuned:
         settings = Settings(**study.settings["dream_tuning"])
-        questions = tokens.questions["dream-train"]
-        steps = choice_steps(questions, "words", range(len(questions.gold)), settings, job.seed, world)
+        steps = tuning_steps(job, tokens, settings, world)
         losses = fit(opened.lm, steps, settings, place.state / job.key / "tuning", world, place.clock)
     return opened, losses
+
+
+def tuning_steps(job: Job, tokens: Tokens, settings: Settings, world: World) -> Iterator[Step]:
+    """Return the steps of a tuning on questions: DREAM's train, or the half of Overtone-Open that is not tested.
+
+    If tuning on a task's own questions does not raise the accuracy, the task cannot be tested with this model.
+    """
+    if job.split != CONTROL_SPLIT:
+        questions = tokens.questions["dream-train"]
+        return choice_steps(questions, "words", range(len(questions.gold)), settings, job.seed, world)
+    questions = tokens.questions["open"]
+    tested = tested_questions([str(about["cluster"]) for about in questions.about], job.seed, int(job.part))
+    return choice_steps(questions, "told", np.flatnonzero(~tested).tolist(), settings, job.seed, world)
 
 
 def outcomes(job: Job, study: Study, inputs: Inputs, tokens: Tokens, lm: Any, place: Place) -> dict[str, Array]:
     """Return a job's predictions per item, by outcome and condition; only outcomes that the inputs have."""
     out: dict[str, Array] = {}
+    if job.split == CONTROL_SPLIT:
+        asked = tokens.questions["open"]
+        return {f"open/{condition}": choose(lm, asked, condition, place.world) for condition in CONTROL_CONDITIONS}
     for name in study.outcomes(job):
         if name not in inputs.outcomes:
             continue
@@ -143,36 +157,6 @@ def outcomes(job: Job, study: Study, inputs: Inputs, tokens: Tokens, lm: Any, pl
             asked = tokens.questions[name]
             out |= {f"{name}/{condition}": choose(lm, asked, condition, place.world) for condition in asked.prompts}
     return out
-
-
-def open_control(study: Study, inputs: Inputs, model: str, seed: int, place: Place) -> dict[str, Array]:
-    """Return what the base model chooses in Overtone-Open after the same short tuning on the other half of its scripts.
-
-    If tuning on the task's own questions does not move its accuracy, the task cannot be tested with this model.
-    """
-    out: dict[str, Array] = {}
-    for half in range(2):
-        opened = open_model(model, lora=place.lora, seed=seed, device=place.world.device)
-        distributed.spread(opened.lm, place.world, layers)
-        questions = tokens_of(inputs, opened).questions["open"]
-        halves = script_halves([about["cluster"] for about in questions.about], seed)
-        settings = Settings(**study.settings["dream_tuning"])
-        others = [i for i, of in enumerate(halves) if of != half]
-        steps = choice_steps(questions, "told", others, settings, seed, place.world)
-        fit(opened.lm, steps, settings, place.state / f"open-control.{seed}" / str(half), place.world, place.clock)
-        own = np.array(halves) == half
-        for condition in ("told", "none"):
-            found = choose(opened.lm, questions, condition, place.world)
-            out[f"open-tuned/{condition}"] = np.where(own[:, None], found, out.get(f"open-tuned/{condition}", found))
-    return out
-
-
-def script_halves(clusters: Sequence[str], seed: int) -> list[int]:
-    """Return the half, 0 or 1, of each question. All questions of a script are in one half."""
-    scripts = sorted(set(clusters))
-    random.Random(seed).shuffle(scripts)
-    half_of = {script: i % 2 for i, script in enumerate(scripts)}
-    return [half_of[cluster] for cluster in clusters]
 
 
 def own_replies(opened: LanguageModel, inputs: Inputs, settings: Settings, place: Place) -> list[Reply]:
@@ -211,14 +195,6 @@ def keep(opened: LanguageModel, path: Path, world: World) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, save({name: state[name].detach().cpu().contiguous() for name in names}))
     world.wait()
-
-
-def write_result(path: Path, about: dict[str, Any], arrays: dict[str, Array]) -> None:
-    """Write one job's result at once: a run that is killed leaves no half file under this name."""
-    file = io.BytesIO()
-    np.savez_compressed(file, about=np.array(json.dumps(about)), **arrays)  # type: ignore[arg-type]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, file.getvalue())
 
 
 def tenths(losses: Sequence[float]) -> list[float]:

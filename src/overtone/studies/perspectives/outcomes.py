@@ -12,12 +12,11 @@ import numpy as np
 from overtone.rated_sentences import DIMENSIONS, PERSPECTIVES, Array
 
 from .answers import Key
-from .design import PROMPTS, Job
+from .design import CONTROL_SPLIT, PROMPTS, Job
 from .estimates import At, Cell, mean_cell, pearson
 
 Arrays = dict[str, Array]
 Results = Mapping[Job, Arrays]
-CONTROL_SPLIT = "open-control"  # base tuned on half of Overtone-Open's scripts, tested on the other half
 _SPLIT_TITLES = {"genre": "left-out genre", "document": "left-out documents", "official": "official test rows"}
 _DIMENSION_TITLES = {"V": "valence", "A": "arousal", "D": "dominance"}
 _CONDITION_TITLES = {"told": "words and cue told", "words": "true words", "heard": "recognised words"}
@@ -50,7 +49,7 @@ class Reader:
         self.key = key
 
     def emobank(self, dimension: str, what: str) -> Callable[[Arrays, Job], Cell]:
-        """`what` is r (the mean over perspectives), reader, writer, combined or gap."""
+        """Return a reader of ratings. `what` is r (the mean over perspectives), reader, writer, combined or gap."""
         d = DIMENSIONS.index(dimension)
 
         def cell(arrays: Arrays, job: Job) -> Cell:
@@ -72,7 +71,7 @@ class Reader:
         return cell
 
     def choice(self, name: str, condition: str, scoring: str, level: int = 0) -> Callable[[Arrays, Job], Cell]:
-        """`scoring` is one of `design.SCORINGS`; level 0 means all questions."""
+        """Return a reader of choices. `scoring` is one of `design.SCORINGS`; level 0 means all questions."""
         keep = self.asked(name, level)
         answers = self.key.answers["dream" if name == "tuned" else name]
 
@@ -84,7 +83,7 @@ class Reader:
     def right(self, arrays: Arrays, name: str, condition: str, scoring: str) -> Array:
         """Return 1 where the chosen option is right, else 0, for all questions."""
         answers = self.key.answers["dream" if name == "tuned" else name]
-        return (answers.chosen(arrays, name, condition, scoring) == answers.gold).astype(float)
+        return np.asarray(answers.chosen(arrays, name, condition, scoring) == answers.gold, float)
 
     def asked(self, name: str, level: int) -> Array:
         """Return the indices of the questions of a level."""

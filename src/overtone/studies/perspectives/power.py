@@ -71,7 +71,7 @@ class Power:
 
 
 def power(results: Results, key: Key, study: Study) -> list[Power]:
-    """Simulate the power of every primary test for which two seeds are there."""
+    """Simulate the power of every primary test that has at least two seeds."""
     outcomes = {outcome.name: outcome for outcome in catalogue(key, study.tests)}
     primary, tests = study.settings["primary"], study.tests
     out = []

@@ -1,4 +1,4 @@
-"""What a model predicts for the study's outcomes, per item: ratings of sentences, likelihoods of options, perplexity.
+"""Predictions for the study's outcomes, per item: ratings of sentences, likelihoods of options, perplexity.
 
 Under torchrun, the processes share the work, and each has the whole result.
 """
@@ -13,8 +13,9 @@ import torch
 from torch import Tensor
 
 from overtone.echat.learn.distributed import World
+from overtone.rated_sentences import Array
 from overtone.studies.perspectives.batches import chunks, rounded_up
-from overtone.studies.perspectives.design import PROMPTS, Array
+from overtone.studies.perspectives.design import PROMPTS
 from overtone.studies.perspectives.language_model import logits_at, padded, precision
 from overtone.studies.perspectives.tokens import Questions, Tokens
 
@@ -35,7 +36,7 @@ def _in_chunks(
             found = one(chunk)
             if first + world.rank < len(every):
                 out[chunk] = found.float()
-    return world.sum(out).cpu().numpy()
+    return np.asarray(world.sum(out).cpu().numpy())
 
 
 # ── EmoBank ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -105,7 +106,10 @@ def option_scores(lm: Any, questions: Questions, condition: str, rows: Sequence[
     options = [questions.options[row] for row in rows]
     sequences = [[*prompt, *option] for prompt, offered in zip(prompts, options, strict=True) for option in offered]
     length = rounded_up(max(map(len, sequences)))
-    at, token, owner, most = [], [], [], max(map(len, options))
+    at: list[int] = []
+    token: list[int] = []
+    owner: list[int] = []
+    most = max(map(len, options))
     sequence = 0
     for row, (prompt, offered) in enumerate(zip(prompts, options, strict=True)):
         for k, option in enumerate(offered):

@@ -26,8 +26,9 @@ from overtone.echat.learn import distributed
 from overtone.echat.learn.distributed import Progress, World
 from overtone.echat.learn.training_loop import Diverged
 from overtone.paths import write_whole
+from overtone.rated_sentences import Array
 from overtone.studies.perspectives.batches import Settings, batches, rate_share, rounded_up
-from overtone.studies.perspectives.design import PROMPTS, Array, labels, soft_digits
+from overtone.studies.perspectives.design import PROMPTS, labels, soft_digits
 from overtone.studies.perspectives.language_model import logits_at, padded, precision
 from overtone.studies.perspectives.predictions import option_scores
 from overtone.studies.perspectives.tokens import Questions, Tokens
@@ -75,7 +76,7 @@ def replayed(prompt: Sequence[int], reply: Sequence[int]) -> Example:
 
 @dataclass(frozen=True)
 class Ratings:
-    """What an arm learns: row 2i is sentence i under the arm's first prompt, row 2i + 1 under its second."""
+    """The rows that an arm learns: row 2i is sentence i under the arm's first prompt, row 2i + 1 under its second."""
 
     tokens: Tokens
     arm: str
@@ -101,7 +102,9 @@ class Ratings:
 class Step(Protocol):
     """One step of one process."""
 
-    tokens: int  # of all processes, padding included
+    @property
+    def tokens(self) -> int:
+        """Tokens of all processes, padding included."""
 
     def losses(self, lm: nn.Module, device: torch.device) -> Iterator[Tensor]:
         """Yield summands of this process's share of the loss. All processes yield as many."""

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from overtone.errors import DataError
+from overtone.paths import write_whole
 from overtone.rated_sentences import Array
 
 from .answers import KEY_FILE, Answers
@@ -70,7 +71,7 @@ def paths(folder: Path) -> list[Path]:
 
 
 def add(results: Iterable[Result], folder: Path, answers: dict[str, Answers]) -> list[Path]:
-    """Pack results into their files in a folder, beside those that are there. Return the files."""
+    """Pack results into their files in a folder, beside the existing ones. Return the files."""
     files: dict[str, dict[Job, Result]] = defaultdict(dict)
     for result in results:
         files[result.file][result.job] = result
@@ -82,17 +83,17 @@ def add(results: Iterable[Result], folder: Path, answers: dict[str, Answers]) ->
         packed = lzma.compress(_packed(list(merged.values()), answers), preset=9 | lzma.PRESET_EXTREME)
         if len(packed) > LARGEST:
             raise ValueError(f"{path}: {len(packed)} bytes are more than {LARGEST}")
-        path.write_bytes(packed)
+        write_whole(path, packed)
         written.append(path)
     return written
 
 
 def write_file(path: Path, about: dict[str, Any], arrays: dict[str, Array]) -> None:
     """Write one job's result at once: a run that is killed leaves no half file under this name."""
-    part = path.with_suffix(".part")
-    with part.open("wb") as file:
-        np.savez_compressed(file, about=np.array(json.dumps(about)), **arrays)  # type: ignore[arg-type]
-    part.replace(path)
+    file = io.BytesIO()
+    np.savez_compressed(file, about=np.array(json.dumps(about)), **arrays)  # type: ignore[arg-type]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, file.getvalue())
 
 
 def read_file(path: Path) -> list[Result]:
@@ -136,7 +137,7 @@ def _packed(results: Sequence[Result], answers: dict[str, Answers]) -> bytes:
                 arrays[f"{part}|{k}|{name}|full"] = raw.view(np.uint8).reshape(*raw.shape, 4).transpose(2, 0, 1)
     abouts = {part: [member.about for member in members] for part, members in groups.items()}
     file = io.BytesIO()
-    np.savez(file, about=np.array(json.dumps(abouts).encode()), **arrays)
+    np.savez(file, about=np.array(json.dumps(abouts).encode()), **arrays)  # type: ignore[arg-type]
     return file.getvalue()
 
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from .answers import Key
-from .design import tested_questions
+from .design import CONTROL_SPLIT, tested_questions
 from .estimates import At, Cell, Estimate, difference, estimate, mean_cell
-from .outcomes import CONTROL_SPLIT, Outcome, Reader, Results, base_arrays
+from .outcomes import Outcome, Reader, Results, base_arrays
 
 LEVEL = 0.90  # of the two-sided interval whose lower end has to be above 0
 

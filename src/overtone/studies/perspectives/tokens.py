@@ -6,14 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from overtone.benchmarks.emobank.prompts import WHO, asked
 from overtone.errors import UsageError
-from overtone.studies.perspectives.inputs import ASK, WHO, Inputs, leads
+from overtone.rated_sentences import Array
+from overtone.studies.perspectives.inputs import Inputs, leads
 
 WINDOW, WINDOWS = 256, 96  # tokens and number of the windows of plain text
 
 
 class Speaker(Protocol):
-    """What is needed of a language model's tokenizer."""
+    """The part of a language model that turns text into tokens."""
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of a text, in which the marks of turns are single ids. Nothing is added to it."""
@@ -90,7 +92,7 @@ class Tokens:
     questions: Mapping[str, Questions]  # open, dream, dream-train; those that the inputs have
     windows: Sequence[list[int]]  # of plain text, for the perplexity
 
-    def lengths(self, rows: Sequence[int]) -> list[int]:
+    def lengths(self, rows: Sequence[int] | Array) -> list[int]:
         """Return the tokens of each sentence's rating under its longest prompt, so that no arm has another order."""
         size = len(self.answer.tokens)
         return [max(len(prompts[i]) for prompts in self.prompts.values()) + size for i in rows]
@@ -99,11 +101,11 @@ class Tokens:
 def tokenise(inputs: Inputs, speaker: Speaker) -> Tokens:
     """Return the inputs as tokens. Raises UsageError if the tokenizer cannot write digits."""
 
-    def chat(asked: str) -> list[int]:
-        return speaker.encode(speaker.chat(asked))
+    def chat(turn: str) -> list[int]:
+        return speaker.encode(speaker.chat(turn))
 
     return Tokens(
-        {who: [chat(ASK.format(who=asked, text=text)) for text in inputs.texts] for who, asked in WHO.items()},
+        {who: [chat(asked(who, text)) for text in inputs.bank.texts] for who in WHO},
         Answer.of(speaker),
         {name: _questions(rows, name, chat, speaker) for name, rows in inputs.questions.items()},
         _windows(speaker.encode("\n\n".join(inputs.plain))) if inputs.plain else [],

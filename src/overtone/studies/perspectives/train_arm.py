@@ -23,8 +23,9 @@ from overtone.echat.learn.training_loop import stop_on_sigterm
 from overtone.echat.learn.training_report import RUN, RunDescription
 from overtone.errors import StoreError, UsageError
 from overtone.paths import shown, to_disk, user_path, write_whole
+from overtone.rated_sentences import DIMENSIONS, PERSPECTIVES, Array
 from overtone.studies.perspectives.batches import Settings as Schedule
-from overtone.studies.perspectives.design import DIMENSIONS, PERSPECTIVES, PROMPTS, Array, Job, Study, job_rows
+from overtone.studies.perspectives.design import PROMPTS, Job, Study, job_rows
 from overtone.studies.perspectives.inputs import Inputs, read_inputs
 from overtone.studies.perspectives.language_model import LanguageModel, open_model, save_model
 from overtone.studies.perspectives.one_job import (
@@ -35,10 +36,10 @@ from overtone.studies.perspectives.one_job import (
     own_replies,
     tenths,
     tokens_of,
-    write_result,
 )
 from overtone.studies.perspectives.predictions import rate
 from overtone.studies.perspectives.recipe import Clock, Ratings, TimeUp, fit, rating_steps
+from overtone.studies.perspectives.results import write_file
 from overtone.studies.perspectives.tokens import Tokens
 
 ARMS = tuple(arm for arm in PROMPTS if arm != "base")
@@ -171,7 +172,7 @@ def _train(settings: Settings, job: Job, study: Study, schedule: Schedule, input
             "lora": opened.lora, "steps": schedule.steps, "rate": schedule.rate, "rows": schedule.rows,
             "losses": tenths(losses), "device": device_name(world.device),
         }  # fmt: skip
-        write_result(settings.out / f"{job.key}.npz", about, {"emobank": predicted})
+        write_file(settings.out / f"{job.key}.npz", about, {"emobank": predicted})
         own = {name: trained[name].detach().cpu().contiguous() for name in opened.learning}
         _finish(settings, about, opened, own)
     world.wait()

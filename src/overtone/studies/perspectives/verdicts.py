@@ -1,4 +1,4 @@
-"""What an estimate decides: improves, worse, equivalent within the margin, undecided, or not testable."""
+"""The verdict on an estimate: improves, worse, equivalent within the margin, undecided, or not testable."""
 
 from __future__ import annotations
 
