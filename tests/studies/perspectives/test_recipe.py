@@ -59,7 +59,7 @@ def inputs(corpus: Path) -> Inputs:
         for i, word in enumerate(bank.texts[:12])
     ]  # fmt: skip
     heard = [
-        {**row, "words": "hi", "heard": "high", "cue": "male", "about": {"cluster": f"c{i // 2}", "level": 2}}
+        {**row, "words": f"hi {i}", "heard": "high", "cue": "male", "about": {"cluster": f"c{i // 2}", "level": 2}}
         for i, row in enumerate(asked)
     ]
     plain = ["some plain text " * 40]
