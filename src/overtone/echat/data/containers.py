@@ -238,7 +238,7 @@ class Pack:
 
 
 def digests(paths: Iterable[Path]) -> list[str]:
-    """Return the sorted SHA-256 of training files; for a pack, that of its list of records."""
+    """Return the SHA-256 of each training file, sorted. For a pack, the hash is that of its `records.jsonl`."""
     lists = [path if path.is_file() else path / PACK[0] for path in paths]
     return sorted(sha256(path) for path in lists if path.is_file())
 
@@ -360,7 +360,10 @@ def _batches(records: Iterable[Record], size: int) -> Iterator[list[Record]]:
 
 
 def _turn_wavs(record: Record) -> list[tuple[str, str]]:
-    """Return the suffix and path of each audio member: the members of earlier turns, then the query's."""
+    """Return a (suffix, path) pair for each clip of a record: the clips of earlier turns, then the query's clip.
+
+    The suffix is `.wav_1`, `.wav_2` … for earlier turns and `.wav` for the query.
+    """
     turns = [(f".wav_{number}", turn.wav) for number, turn in enumerate(record.history, start=1) if turn.wav]
     return [*turns, (".wav", record.wav)] if record.wav else turns
 
@@ -370,7 +373,7 @@ def _wavs(record: Record) -> list[tuple[str, bytes]]:
 
 
 def _with_wavs(record: Record, names: list[str]) -> Record:
-    """Return the record with its audio renamed, in the order of `_turn_wavs`."""
+    """Return the record with new names for its clips, given in the order of `_turn_wavs`. Raises DataError."""
     left = iter(names)
     try:
         turns = tuple(msgspec.structs.replace(t, wav=next(left) if t.wav else "") for t in record.history)

@@ -264,14 +264,21 @@ def _spoken(txt: str, emotion: str | None) -> tuple[str, str]:
 
 
 def _emotion(name: str, said: Record | Turn) -> dict[str, str]:
-    """Return a reply's emotion for `extra`. It is "" if the reply has no emotion but begins like a tag."""
+    """Return the entry of `extra` that stores a reply's emotion under `name`; {} if no entry is needed.
+
+    A reply without an emotion whose text begins like a tag needs the entry "", so that `from_raw` does not take that
+    beginning for an emotion.
+    """
     if said.reply_emotion:
         return {name: tag(said.reply_emotion)}
     return {name: ""} if _LEADING.match(said.txt) else {}
 
 
 def _turns(rest: dict[str, Any], extra: dict[str, Any], where: str) -> list[Turn]:
-    """Remove the numbered turns from both tables, and return these turns."""
+    """Return the earlier turns of a dialogue, read from numbered keys such as `txt_1`, and delete these keys.
+
+    `rest` and `extra` may both have such keys. Raises DataError if the numbers have gaps.
+    """
     by_number: dict[int, dict[str, Any]] = {}
     for table in (rest, extra):
         for name in [name for name in table if _NUMBERED.fullmatch(name)]:

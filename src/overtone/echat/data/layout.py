@@ -357,7 +357,8 @@ def _lacks(record: Record, task: Task, think: Think) -> str:
 def _plain(text: str) -> str:
     """Return a text without the chat template's marks, including marks that appear when an inner mark is removed.
 
-    Each mark is removed where it ends, because repeated passes could be as many as the text has marks.
+    The text is scanned once, and a mark is removed as soon as it is complete. Removing marks in repeated passes could
+    take as many passes as the text has marks.
     """
     if not _MARKS.search(text):
         return text

@@ -1,7 +1,8 @@
 """Write and parse the thought that precedes a reply: the words and labels as tags, or a sentence of reasons.
 
-A thought is enclosed in `<think>` and `<think end>`. Missing labels are mostly written as `<&&>`, whose content
-training hides from attention and does not learn. So data with one label can train a template with four.
+A thought is enclosed in `<think>` and `<think end>`. Most missing labels are written as `<&&>`. Training skips this
+placeholder: it is hidden from attention and not a target. So a record with only one known label can still use the
+template of four labels.
 """
 
 from __future__ import annotations

@@ -119,6 +119,6 @@ def readable(path: Path, what: str) -> Iterator[None]:
 
 
 def arm_of(notes: dict[str, Any]) -> str:
-    """Return the name of a checkpoint's arm, from the parts that its run ablated."""
+    """Return the name of a checkpoint's arm (its variant in an ablation), from the parts that its run left out."""
     left = tuple(sorted(map(str, notes.get("ablate", ()))))
     return ARMS.get(left) or f"no-{'-'.join(left)}"

@@ -61,7 +61,10 @@ class Counts(Struct, frozen=True, kw_only=True, tag_field="what", tag="counts"):
     sums: list[Sums]
 
     def tallies(self) -> Tallies:
-        """Return the tallies by measure. The reply that the model was trained to give is also under OWN."""
+        """Return the tallies by measure.
+
+        The kind of reply that the model was trained to give is listed twice: under its own source, and under OWN.
+        """
         tallied = {Measure(one.part, one.name, one.source): one.tally() for one in self.sums}
         mine = tallies.own_mode(self.head.modes)
         return tallied | {replace(key, source=OWN): tally for key, tally in tallied.items() if key.source == mine}

@@ -46,7 +46,10 @@ class Source(Struct):
 
     @property
     def laid_out(self) -> tuple[object, ...]:
-        """The settings that, with the records, determine the sequences; lists equal in both differ only in weight."""
+        """The settings that, together with the records, determine the sequences.
+
+        Two lists with equal settings and records differ only in weight.
+        """
         answers = self.style == "chat" and self.task in ("s2t", "s2s")
         flags = (self.reply_tag, self.all_heard) if answers else ()
         return self.task, self.style, self.thoughts, self.streaming, flags
@@ -70,7 +73,7 @@ class Source(Struct):
         )
 
     def room(self, at: int) -> float:
-        """Return the share of a batch's budget that records like the one at `at` may fill, as published."""
+        """Return the share of a batch's token budget that records of this record's kind may fill, as published."""
         long = any(self.thoughts) or self.streaming > 0 or self.task == "t2t" or bool(self.records[at].history)
         return 0.6 if long else 0.8 if self.task == "s2s" else 1.0
 
