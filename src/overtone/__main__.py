@@ -1,4 +1,4 @@
-"""`python -m overtone`, for where the script is not on the PATH."""
+"""Run the command line by `python -m overtone`, for environments where the script `overtone` is not on the PATH."""
 
 import sys
 

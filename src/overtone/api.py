@@ -79,7 +79,8 @@ class Run:
         return summarise(self._store)
 
     def table(self, name: str = "results") -> Tables:
-        """Return the tables of one name: `results`, `tasks`, `cues`, `headline`, a finding …, as `overtone table`.
+        """Return the tables that `overtone table` prints under this name: `results`, `tasks`, `cues`, `headline`, a
+        finding …
 
         Raises UsageError for an unknown name, and if the run has no data for the table.
         """
@@ -88,7 +89,7 @@ class Run:
         return run_tables([self._reading()], name)
 
     def findings(self, *names: str) -> Findings:
-        """Return the findings named, or all: sentences, tables and the cases behind each number."""
+        """Return the findings with these names, or all findings: sentences, tables and the cases behind each number."""
         from overtone.findings.finding import Settings as FindingSettings
         from overtone.findings.lookup import check_names
         from overtone.notebook import Findings

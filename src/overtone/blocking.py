@@ -17,7 +17,10 @@ from typing import Any
 
 
 def wait(work: Coroutine[Any, Any, Any]) -> Any:
-    """Return what the coroutine returns. An interrupt cancels it, waits until it has cleaned up, and is raised."""
+    """Run a coroutine to its end and return its result.
+
+    An interrupt cancels the coroutine, waits until it has cleaned up, and is then raised as KeyboardInterrupt.
+    """
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -51,7 +54,11 @@ def wait(work: Coroutine[Any, Any, Any]) -> Any:
 
 @contextlib.contextmanager
 def _interruptible() -> Iterator[None]:
-    """Let Ctrl-C raise KeyboardInterrupt here. `asyncio.run` delays it until its task awaits, but `wait` blocks it."""
+    """Let Ctrl-C raise KeyboardInterrupt inside this block.
+
+    Under `asyncio.run`, Ctrl-C takes effect only when the main task awaits something. Here the main task blocks in
+    `wait`, so Ctrl-C would have no effect.
+    """
     handler = signal.getsignal(signal.SIGINT)
     owner = getattr(handler.func, "__self__", None) if isinstance(handler, functools.partial) else None
     if not isinstance(owner, asyncio.Runner) or threading.current_thread() is not threading.main_thread():

@@ -286,7 +286,8 @@ def find_cue(label: str) -> Cue | None:
 
 
 def cue_of_option(sentence: str) -> Cue | None:
-    """Return the cue that an option's sentence names, in our wording or EchoMind's; None unless it is exactly one."""
+    """Return the cue that an option's sentence names, in our wording or EchoMind's. Return None if it is not exactly
+    one cue."""
     named = {c.slug: c for pattern, c in _PATTERNS if pattern.search(sentence)}
     for slug in ("music", "children"):  # their sentences may also name other cues
         if slug in named:

@@ -42,7 +42,10 @@ class MissingExtra(OvertoneError):
 
 
 def install_line(extra: str, python: str = "") -> str:
-    """Return the command that installs an optional part of this package here: from its clone, if it runs from one."""
+    """Return the command that installs an optional part (extra) of this package.
+
+    If the package runs from a clone of its repository, the command installs from that clone.
+    """
     program = f"{python or sys.executable} -m pip install"
     root = Path(__file__).resolve().parents[2]
     if (root / "pyproject.toml").is_file():
@@ -116,7 +119,8 @@ def raised(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def foreign(what: str) -> Iterator[None]:
-    """Turn an exception in a plug-in's code into a UsageError that begins with `what`, except an OvertoneError."""
+    """Turn an exception in a plug-in's code into a UsageError that begins with `what`. An OvertoneError passes
+    unchanged."""
     try:
         yield
     except OvertoneError:

@@ -23,7 +23,8 @@ _UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u2028-\u2
 
 
 def visible(text: str) -> str:
-    """Return text with control and direction-changing characters written out, as the report's script does too."""
+    """Return text with control and direction-changing characters escaped as code points. The report's script does the
+    same."""
     return _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
@@ -52,7 +53,7 @@ def write_page(out: Path, package: str, template: str, context: dict[str, Any], 
 
 
 def _policy(css: str, js: str) -> str:
-    """Allow this style, this script and sounds; block everything else."""
+    """Return a Content-Security-Policy that allows this style, this script and sounds, and blocks everything else."""
     style, script = (f"'sha256-{base64.b64encode(hashlib.sha256(x.encode()).digest()).decode()}'" for x in (css, js))
     return (
         f"default-src 'none'; script-src {script}; style-src {style}; media-src 'self' file: blob: data:; "

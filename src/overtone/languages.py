@@ -1,5 +1,5 @@
-"""Languages by BCP-47 tag: which are written without spaces between words, what to assume where no tag is given, and
-which tags are wrong or do not fit their texts."""
+"""Languages by BCP-47 tag: which languages are written without spaces, which language to assume without a tag, and
+which tags are invalid or do not fit their texts."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def plain(text: str) -> str:
 
 
 def split(text: str, language: str) -> list[str]:
-    """Return the words between spaces, or the characters where a language is written without spaces."""
+    """Return the words of a text, separated at spaces. For a language written without spaces, return its characters."""
     words = text.split()
     return list("".join(words)) if is_unspaced(language) else words
 
@@ -244,7 +244,8 @@ class LanguageCheck:
             self._doubtful.setdefault((stated, likely), []).append(name)
 
     def warnings(self) -> list[str]:
-        """Return a warning per pair of languages. A few exceptions among many texts cause no warning."""
+        """Return a warning for each pair of stated and likely language. A few exceptions among many texts cause no
+        warning."""
         lines = []
         for (stated, likely), names in sorted(self._doubtful.items()):
             share = len(names) / self._texts[stated]
@@ -282,7 +283,10 @@ def likely_language(text: str) -> str:
 
 
 def _contradicts(stated: str, likely: str) -> bool:
-    """Return whether texts that look like one language are scored by the rules of another, or have another script."""
+    """Return whether a text that looks like language `likely` should not be treated as language `stated`.
+
+    This is so if the two languages are scored by different rules, or are written in different scripts.
+    """
     by_script = likely in _SCRIPTS.values()
     if stated in ("", DEFAULT):
         return likely != DEFAULT and not (stated == "" and by_script)  # without a tag the script decides

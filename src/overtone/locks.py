@@ -1,4 +1,4 @@
-"""An exclusive lock on an open file that lasts until the file is closed: `flock`, or `locking` on Windows."""
+"""An exclusive lock on an open file. The lock lasts until the file is closed. Uses `flock`, or `locking` on Windows."""
 
 from __future__ import annotations
 

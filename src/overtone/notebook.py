@@ -120,7 +120,7 @@ class Findings:
 
 
 class Compared:
-    """Two runs compared on the items both were asked. `result` holds every number."""
+    """Two runs compared on the items that both were asked. `result` holds every number."""
 
     def __init__(self, result: Comparison) -> None:
         self.result = result
@@ -167,7 +167,8 @@ def run_html(store: Store, tables: Tables, facts: str) -> str:
 
 
 def _heard(store: Store) -> list[Ask]:
-    """Return the first answered conversations, else other answered items, whose last turn has a clip."""
+    """Return a few answered items whose last turn has a clip: the first conversations, or other items if there are
+    none."""
     conversations: list[Ask] = []
     others: list[Ask] = []
     for ask in itertools.islice(store.answered(), SEARCHED):

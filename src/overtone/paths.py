@@ -73,9 +73,9 @@ def user_data(variable: str, name: str, environ: Mapping[str, str] = os.environ)
 
 
 def narrow(folder: Path) -> list[Path]:
-    """Return the folder in a list, or an empty list if it is too general to identify whose recordings it contains.
+    """Return [folder], or [] if the folder is too general to identify whose recordings it contains.
 
-    Too general are the root, the folder for temporary files, the home folder and the folders above it.
+    The root, the folder for temporary files, the home folder and the folders above it are too general.
     """
     import tempfile  # here, because it would slow the start of every command
 

@@ -36,7 +36,7 @@ def name_of(path: Path) -> str:
 
 
 def add(path: Path) -> None:
-    """Reserve the name of a plug-in for this file, in this process and in the processes it starts."""
+    """Reserve a plug-in's name for this file, in this process and in every process that it starts."""
     name, path = name_of(path), path.absolute()
     if not path.is_file():
         raise UsageError(f"plug-in {path} does not exist")

@@ -42,9 +42,11 @@ async def start(command: Sequence[str], **options: Any) -> asyncio.subprocess.Pr
 
 
 async def end(process: asyncio.subprocess.Process, grace: float, signals: Sequence[signal.Signals] = (KILL,)) -> int:
-    """Wait `grace` seconds for a program to end by itself and after each signal; return its exit status.
+    """Wait for a program to end, and return its exit status. Send it `signals`, one after the other, if it does not
+    end.
 
-    Its remaining children are killed too, because a process group outlives its leader.
+    The wait is `grace` seconds before the first signal and after each signal. Finally all its children are killed,
+    because a process group outlives its leader.
     """
     for number in (None, *signals):
         if number is not None:
@@ -82,6 +84,6 @@ def ended_with(status: int) -> str:
 
 
 def last_lines(stderr: str, stdout: str = "") -> str:
-    """Return the end of a program's output, to be appended to a sentence, without secrets from the environment."""
+    """Return the end of a program's output as a clause that begins with ";", without secrets from the environment."""
     text = without_secrets(stderr.strip() or stdout.strip())
     return f"; its output ends:\n{shown_lines(text[-_SHOWN_CHARS:])}" if text else "; it wrote no error message"

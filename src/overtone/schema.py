@@ -35,8 +35,9 @@ class Clip(Struct, frozen=True, omit_defaults=True):
 class Option(Struct, frozen=True, omit_defaults=True):
     """One choice of a question.
 
-    `provenance` says what the choice would be right for, if the benchmark states it: the target or alternative cue,
-    words (the text alone), nothing (no cue), or harmful (harmful or over-interpreted).
+    `provenance` says, if the benchmark states it, in which case this choice would be right: "target" or "alternative"
+    for that cue, "words" for the text alone, "nothing" for no cue. "harmful" marks a harmful or over-interpreting
+    choice.
     """
 
     letter: str
@@ -61,14 +62,15 @@ class Turn(Struct, frozen=True, omit_defaults=True):
 
 
 class Guess(Struct, frozen=True):
-    """The answer of a baseline that a benchmark computes from its files, without understanding anything."""
+    """The answer of a baseline that a benchmark computes from its files alone, without a model."""
 
     baseline: str
     letter: str
 
 
 class Item(Struct, frozen=True, omit_defaults=True):
-    """One task for a model. `case` links it to the other levels; `group` links the variants of one utterance."""
+    """One task for a model. `case` links the items of all levels about one script and style; `group` links the styles
+    of one script."""
 
     id: str
     benchmark: str
@@ -99,16 +101,17 @@ class Item(Struct, frozen=True, omit_defaults=True):
 
     @classmethod
     def of(cls, benchmark: str, name: str, task: str, *turns: Turn, **fields: Any) -> Item:
-        """Return an item of a benchmark without levels, styles or scripts. `fields` sets its other fields.
+        """Return an item of a benchmark that has no levels, styles or scripts. `fields` sets its other fields.
 
-        Its id is BENCHMARK/TASK/NAME, its level follows from the task, and its case and group are NAME."""
+        Its id is BENCHMARK/TASK/NAME, its level follows from the task, and its case and group are NAME.
+        """
         level = 3 if task == "converse" else 1
         values: dict[str, Any] = {"level": level, "category": task, "case": name, "group": name, "style": ""} | fields
         return cls(f"{benchmark}/{task}/{name}", benchmark, task=task, turns=turns, **values)
 
 
 class Condition(Struct, frozen=True, omit_defaults=True):
-    """How an item is asked: prompt variant × input × oracle. Its name identifies it in the store."""
+    """How an item is asked: a combination of prompt variant, input and oracle. Its name identifies it in the store."""
 
     prompt: Prompt = "task"
     input: Input = "audio"
@@ -121,7 +124,7 @@ class Condition(Struct, frozen=True, omit_defaults=True):
 
     @property
     def sounds(self) -> bool:
-        """Whether a clip is sent."""
+        """Whether the request contains a clip."""
         return self.input not in WRITTEN
 
     @classmethod
@@ -219,7 +222,7 @@ class Likelihood(Struct, frozen=True, omit_defaults=True):
 
     @property
     def less(self) -> float | None:
-        """The log-likelihood minus its prior: how much the clip or its words say for this alternative."""
+        """The log-likelihood minus its prior: how much the clip or its words speak for this alternative."""
         return None if self.prior is None else self.total - self.prior
 
 
@@ -245,7 +248,10 @@ class Reply(Struct, frozen=True, omit_defaults=True):
 
 
 class Score(Struct, frozen=True, omit_defaults=True):
-    """A metric's result for one reply: a value, or unscored with a reason. `detail` has the sufficient statistics."""
+    """A metric's result for one reply: a value, or the reason why the value is missing.
+
+    `detail` has the numbers from which a score of many replies can be computed, such as error counts.
+    """
 
     metric: str
     signature: str

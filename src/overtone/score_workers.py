@@ -1,9 +1,10 @@
-"""Processes that compute slow metrics on pages of replies, one page each, so that scoring uses every core.
+"""Processes that compute slow metrics, so that scoring uses every core. Each process scores one page of replies at a
+time.
 
-The caller divides the replies into the same pages whatever the number of processes, and stores the scores itself, in
-order. A page that a process cannot score (the metric raises, the process dies) comes back as None; the caller scores
-it like every other page. `multiprocessing` would start the caller's own script again in each process; these processes
-import Overtone alone.
+The caller divides the replies into pages, which do not depend on the number of processes, and stores the scores itself,
+in order. If a process cannot score a page (the metric raises, the process dies), the result is None, and the caller
+scores the page itself. `multiprocessing` would start the caller's own script again in each process; these processes
+import only Overtone.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def default_processes() -> int:
 
 
 class ScoreWorkers:
-    """Up to `processes` processes, started with the first page."""
+    """A pool of up to `processes` processes. They are started with the first page."""
 
     def __init__(self, processes: int) -> None:
         self.processes = processes
@@ -50,9 +51,10 @@ class ScoreWorkers:
         self._closed = False
 
     def submit(self, parts: Sequence[Part]) -> Future[list[Rows] | None] | None:
-        """Score a page in a process, with one metric or several. The result has the rows of each part.
+        """Score a page in a process, with one metric or several. The result has one list of rows per part.
 
-        Return None if a metric does not ask for a process or cannot be sent to it."""
+        Return None if a metric does not ask for a process or cannot be sent to one.
+        """
         if not all(getattr(metric, "slow", False) for metric, _ in parts):
             return None
         try:
@@ -67,7 +69,7 @@ class ScoreWorkers:
         return future
 
     def close(self) -> None:
-        """End the processes. Pages that are not finished come back as None."""
+        """End the processes. The result of an unfinished page becomes None."""
         self._closed = True
         for _ in self._threads:
             self._jobs.put(None)
@@ -91,7 +93,7 @@ class ScoreWorkers:
 
 @contextlib.contextmanager
 def workers(processes: int, replies: int) -> Iterator[ScoreWorkers | None]:
-    """Yield the processes for a run with this many replies, or None if one process is as fast."""
+    """Yield a pool of processes for a run with this many replies, or None if a single process is as fast."""
     if processes < 2 or replies < LEAST:
         yield None
     elif _kept:
@@ -117,7 +119,8 @@ def keep_workers() -> Iterator[None]:
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment of a process: one thread of arithmetic, because there is one process per core."""
+    """Return the environment of a scoring process: NumPy may use only one thread, because there is one process per
+    core."""
     return {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 

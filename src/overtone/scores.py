@@ -31,9 +31,10 @@ Table = Literal["main", "more", "delivery", "quality", "emotion", "none"]
 
 
 class MeasureInfo(Struct, frozen=True, omit_defaults=True):
-    """A measure: a score over the items of one task and level. Voice and reasoning accuracy share a score.
+    """A measure: a score restricted to the items of one task and level. For example, voice accuracy and reasoning
+    accuracy are two measures of one score.
 
-    `column` and `help` describe it in the table of its task; `column` is None if the table does not show it.
+    `column` and `help` describe the measure in the table of its task; `column` is None if the table does not show it.
     """
 
     name: str
@@ -136,7 +137,8 @@ class ScoreInfo(Struct, frozen=True, omit_defaults=True):
         return {"plain": 3, "words": 1}.get(self.scale, 2)
 
     def ends(self, values: Sequence[float]) -> tuple[float, float]:
-        """Return the limits for an interval of these values: the ends of the scale, extended to include the values."""
+        """Return the limits of an interval around these values: the ends of the scale, widened if values lie beyond
+        them."""
         low = self.floor if self.low is None else self.low
         return (
             -math.inf if low is None else min([low, *values]),
@@ -144,7 +146,10 @@ class ScoreInfo(Struct, frozen=True, omit_defaults=True):
         )
 
     def read_as(self, score: str) -> tuple[MeasureInfo, ...]:
-        """Return the measures of a score. A corpus score, or one without tasks, has no measure of its own name."""
+        """Return the measures of this score, which is named `score`.
+
+        A score that declares no measures is itself one measure, unless it is a corpus score or names no tasks.
+        """
         if self.measures or self.corpus or not self.tasks:
             return self.measures
         level = min(LEVELS.get(task, 1) for task in self.tasks)
@@ -170,17 +175,17 @@ Declared = Mapping[str, ScoreInfo]
 
 
 def rating(label: str) -> ScoreInfo:
-    """Declare a judge's rating from 1 to 5."""
+    """Declare a score for a judge's rating from 1 to 5."""
     return ScoreInfo(label, "mos", "higher", 1.0, 5.0)
 
 
 def of_replies(label: str, **more: Any) -> ScoreInfo:
-    """Declare a score of conversational replies that is compared only if named, and not shown turn by turn."""
+    """Declare a score of conversational replies. It is not compared by default, and not shown turn by turn."""
     return ScoreInfo(label, **{"tasks": ("converse",), "headline": False, "dialogue": False, **more})
 
 
 def undeclared(score: str) -> ScoreInfo:
-    """Return the default declaration for an undeclared score: a number without a better direction."""
+    """Return the default declaration for an undeclared score: a plain number for which neither direction is better."""
     return ScoreInfo(score, "plain", "neither", None, None, headline=False)
 
 
@@ -205,14 +210,16 @@ def known(benchmark: str = "") -> dict[str, ScoreInfo]:
 
 
 def metrics_for(benchmark: str) -> dict[str, ModuleType]:
-    """Return the metrics that score replies to a benchmark: those of the room, and the benchmark's own."""
+    """Return the metrics that score replies to a benchmark: the general metrics, and the benchmark's own."""
     return {name: registry.find("metrics", name) for name in registry.listing("metrics")} | own_metrics(benchmark)
 
 
 def own_metrics(benchmark: str) -> dict[str, ModuleType]:
-    """Return the metrics of a benchmark's protocol, which score only its replies; empty if it is not installed.
+    """Return the metrics that a benchmark declares for its own replies; {} if the benchmark is not installed.
 
-    Its file declares them as `METRICS`: name → a module or class with the same contents as a file of metrics/."""
+    The benchmark's file declares them as `METRICS`: name → a module or class with the same contents as a file of
+    metrics/.
+    """
     if benchmark not in registry.listing("benchmarks"):
         return {}
     return dict(getattr(registry.find("benchmarks", benchmark), "METRICS", {}))
@@ -223,7 +230,7 @@ def _declared(metrics: Mapping[str, ModuleType]) -> dict[str, ScoreInfo]:
 
 
 def in_table(declared: Declared, table: Table) -> list[str]:
-    """Return the scores of one table in the order of its columns."""
+    """Return the names of the scores that a table shows, in the order of its columns."""
     return sorted((s for s, info in declared.items() if info.table == table), key=lambda s: (declared[s].order, s))
 
 
@@ -233,5 +240,5 @@ def score_of(declared: Declared, measure: str) -> str:
 
 
 def with_tasks(info: ScoreInfo, tasks: Iterable[str]) -> ScoreInfo:
-    """Set the tasks that a score applies to, unless its declaration names them."""
+    """Return the declaration with the tasks that the score applies to, unless it already names tasks or measures."""
     return info if info.tasks or info.measures else replace(info, tasks=tuple(sorted(tasks)))

@@ -191,7 +191,7 @@ def _loaded(module: ModuleType, spec: Spec) -> Metric:
 
 
 def _say_nothing(name: str, done: int, total: int) -> None:
-    """Stand in for a caller that wants no progress."""
+    """Do nothing. Used if the caller does not want progress reports."""
 
 
 def _tell(progress: OnProgress, name: str, total: int, done: int) -> None:
@@ -200,7 +200,8 @@ def _tell(progress: OnProgress, name: str, total: int, done: int) -> None:
 
 
 def _totals(store: Store, metrics: Mapping[str, Metric]) -> dict[str, int]:
-    """Return how many replies each metric applies to. A metric that raises here has none; scoring reports it."""
+    """Return the number of replies that each metric applies to. It is 0 for a metric that raises here; scoring reports
+    that."""
     totals = dict.fromkeys(metrics, 0)
     asking = dict(metrics)
     for ask in store.answered():
@@ -244,7 +245,7 @@ def _warn(store: Store, line: str) -> None:
 
 
 class _Pass:
-    """One metric's way through the replies of a run: the pages that it scores, and its scores so far."""
+    """One metric's pass over the replies of a run: the pages that it scores, and its scores so far."""
 
     def __init__(
         self,
@@ -292,7 +293,7 @@ class _Pass:
                 yield todo
 
     def add(self, page: Page, scored: list[list[Score]] | None) -> list[list[Score]]:
-        """Store the scores of a page. They are computed here if another process has not computed them."""
+        """Store the scores of a page. If `scored` is None, they are computed here first."""
         if self.ended:
             return []
         rows = self.guarded.score([answered for _, answered in page], scored)
@@ -313,7 +314,8 @@ class _Pass:
 
     @contextmanager
     def guarding(self) -> Iterator[None]:
-        """End this pass if the metric raises: a plug-in may raise anything in applies() and survey()."""
+        """End this pass with a warning if the metric raises inside the block. A plug-in's applies() and survey() may
+        raise anything."""
         try:
             yield
         except OvertoneError:
@@ -332,7 +334,10 @@ def _full_pages(stream: Iterator[tuple[Ask, Answered]], size: int) -> Iterator[P
 
 
 def _joint_pages(stream: Iterable[tuple[Ask, Answered]], size: int) -> Iterator[Page]:
-    """Cut where the asks' ids reach a multiple of `size`: at the same asks for metrics that score different replies."""
+    """Divide replies into pages at fixed ask ids, the multiples of `size`.
+
+    So the pages of metrics that score different replies end at the same asks.
+    """
     for _, page in itertools.groupby(stream, key=lambda pair: pair[0].id // size):
         yield list(page)
 
@@ -344,7 +349,8 @@ def _guarded_pages(one: _Pass) -> Iterator[tuple[_Pass, Page]]:
 
 
 def _batches(passes: Sequence[_Pass]) -> Iterator[list[tuple[_Pass, Page]]]:
-    """Yield the pages of one metric after the other; those of metrics that share their work, ask by ask together."""
+    """Yield the pages of one metric after the other. Metrics that share work are yielded together: one batch has the
+    pages of all of them for the same asks."""
     groups: dict[str, list[_Pass]] = {}
     for one in passes:
         groups.setdefault(one.shares or f"only {one.metric.name}", []).append(one)
@@ -363,7 +369,7 @@ def _place(pair: tuple[_Pass, Page]) -> int:
 
 
 def _score_with_all(passes: Sequence[_Pass], pool: ScoreWorkers | None) -> None:
-    """Score with every metric, while the pool's processes compute the next pages of those that are slow."""
+    """Score with every metric. Meanwhile, the processes of the pool compute the next pages of slow metrics."""
     waiting: deque[tuple[list[tuple[_Pass, Page]], Future[list[list[list[Score]]] | None] | None]] = deque()
 
     def finish(most: int) -> None:

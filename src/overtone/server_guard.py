@@ -44,7 +44,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Problem(Exception):
-    """An error that is answered in OpenAI's form."""
+    """An error of a request. The server sends it to the client in OpenAI's format."""
 
     def __init__(self, status: int, message: str, *, code: str = "", param: str = "") -> None:
         super().__init__(message)
@@ -189,7 +189,7 @@ def middlewares(guard: Guard) -> list[Any]:
 
 # ── connections ───────────────────────────────────────────────────────────────────────────────────────────────────────
 class _Connection(web.RequestHandler):
-    """A connection that is closed when its first headers or its client's reading take too long."""
+    """A connection that is closed if its client takes too long to send the first headers or to read the answer."""
 
     __slots__ = ("_deadline", "_others", "_stall")
 
@@ -205,7 +205,8 @@ class _Connection(web.RequestHandler):
         self._deadline = asyncio.get_running_loop().call_later(HEADER_SECONDS, transport.close)
 
     def has_request(self) -> None:
-        """Cancel the deadline, because the first headers have arrived. aiohttp limits the time between requests."""
+        """Cancel the deadline, because the first headers have arrived. aiohttp itself limits the time between later
+        requests."""
         if self._deadline is not None:
             self._deadline.cancel()
 

@@ -1,4 +1,4 @@
-"""The one parser of `kind:name?key=value&key=value`, which names a model, a judge or a voice."""
+"""The only parser of SPECs, `kind:name?key=value&key=value`, which name a model, a judge or a voice."""
 
 from __future__ import annotations
 
@@ -145,7 +145,8 @@ def parse_spec(text: str) -> Spec:
 
 
 def kind_hint(name: str) -> str:
-    """Return how to write the name of a model whose kind is missing: on its vendor's server, or on one's own."""
+    """Return advice on how to write a model's SPEC if its kind is missing: for the vendor's server, or for a local
+    server."""
     if not re.fullmatch(r"[A-Za-z0-9][\w./-]{0,80}", name):
         return ""
     kind = "gemini" if name.lower().startswith("gemini") else "openai"
@@ -166,7 +167,8 @@ def check_url(url: str, where: str) -> None:
 
 
 def _with_scheme(url: str) -> str:
-    """Return what to write for an address without a scheme, such as localhost:8000; "" if it may hold a secret."""
+    """Return advice on how to write an address without a scheme, such as localhost:8000; "" if it may contain a
+    secret."""
     if not re.fullmatch(r"[A-Za-z0-9.-]+(:\d+)?(/[A-Za-z0-9._-]+)*/?", url):
         return ""
     local = re.match(r"(localhost|\d+\.\d+\.\d+\.\d+|[^.]+)(:|/|$)", url)

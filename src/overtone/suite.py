@@ -25,15 +25,17 @@ Filter = Mapping[str, tuple[str | int, ...]]  # field of an item → the values 
 
 
 class Difference(Struct, frozen=True, tag="difference"):
-    """One score of a reply minus another."""
+    """The value of a reply is its `score` minus its score `less`."""
 
     score: str
     less: str
 
 
 class VerdictShare(Struct, frozen=True, tag="verdict share"):
-    """The share of the verdicts on a reply, by all judges and repeats, that are one of `words`, or of the words that
-    `more` has for the item's category. Verdicts that are none of `known` do not count."""
+    """The value of a reply is the share of its verdicts, by all judges and repeats, that are one of `words`.
+
+    `more` adds words for items of a category. Verdicts that are not among `known` do not count.
+    """
 
     score: str  # what the judges were asked
     words: tuple[str, ...]
@@ -42,15 +44,15 @@ class VerdictShare(Struct, frozen=True, tag="verdict share"):
 
 
 class NoteIn(Struct, frozen=True, tag="note in"):
-    """Whether a metric's note, named `metric.key`, is one of `words`."""
+    """The value of a reply is 1 if a metric's note, named `metric.key`, is one of `words`, otherwise 0."""
 
     note: str
     words: tuple[str, ...]
 
 
 class Wins(Struct, frozen=True, tag="wins"):
-    """The share of the verdicts on a reply that rate it higher under `score` than under `against`, the mean over
-    judges. Where the verdicts behind the ratings are not stored, the ratings themselves are compared."""
+    """The value of a reply is the share of its verdicts with a higher rating for `score` than for `against`, averaged
+    over judges. If the verdicts behind the ratings are not stored, the ratings themselves are compared."""
 
     score: str
     against: str
@@ -63,11 +65,13 @@ ReplyValue = Difference | VerdictShare | NoteIn | Wins
 
 
 class Means(Struct, frozen=True, tag="means"):
-    """The mean over replies. With `by`, a field of an item, the mean of the means of its values; with `parts`, each
-    part, some of these values, counts once.
+    """The number of a column is a mean over replies.
 
-    A reply counts `times` the mean of `scores` plus `offset`, and nothing where one of them is missing. With `over`,
-    the number is divided by the same number of that score."""
+    The value of a reply is (mean of `scores` + `offset`) × `times`. A reply that lacks one of the scores does not
+    count. With `by`, a field of an item, the means are computed per value of this field, then averaged. With `parts`,
+    lists of such values, they are averaged within each part first. With `over`, the result is divided by the same mean
+    of the score `over`.
+    """
 
     by: str = ""
     parts: tuple[tuple[str, ...], ...] = ()
@@ -81,8 +85,11 @@ class Means(Struct, frozen=True, tag="means"):
 
 
 class Right(Struct, frozen=True, tag="right"):
-    """How many replies have a score of 1, and how many groups have it in all their replies; with `share`, of how many.
-    A missing reply is not right; nothing is known where no reply has a score."""
+    """The number of a column is how many replies have a score of 1 (`replies`), plus how many groups have a score of 1
+    in all their replies (`groups`). With `share`, it is divided by the number of replies or groups.
+
+    A missing reply counts as wrong. There is no number if no reply has a score.
+    """
 
     replies: bool = True
     groups: bool = False
@@ -90,7 +97,8 @@ class Right(Struct, frozen=True, tag="right"):
 
 
 class Kappa(Struct, frozen=True, tag="kappa"):
-    """Cohen's κ with quadratic weights between two notes of a metric, each named `metric.key`."""
+    """The number of a column is Cohen's κ with quadratic weights between two notes of a metric, each named
+    `metric.key`."""
 
     note: str
     other: str
@@ -98,10 +106,12 @@ class Kappa(Struct, frozen=True, tag="kappa"):
 
 
 class Pearson(Struct, frozen=True, tag="pearson"):
-    """Pearson's r between the column's score and `against`, a number in a score's details named `metric.key`.
+    """The number of a column is Pearson's r between its score and `against`, a number in a score's details named
+    `metric.key`.
 
-    With `less`, (field, first, second): r between differences, the reply of each case whose item has the first value in
-    this field minus that with the second. The interval is a jackknife over groups."""
+    `less` is (field, first, second). With it, r is computed from differences: for each case, the reply whose item has
+    the value `first` in this field minus the reply with the value `second`. The interval is a jackknife over groups.
+    """
 
     against: str
     less: tuple[str, str, str] | None = None
@@ -158,10 +168,11 @@ class Headline(Struct, frozen=True):
 
 
 class ModelTable(Struct, frozen=True):
-    """A table with a line for each model, as the benchmark's paper prints it, over levels that share their scripts.
+    """A table with one line per model, as the benchmark's paper prints it, over levels that share their scripts.
 
     Its columns are EchoMind's published columns or, with `level`, the categories of that level's questions. With
-    `finding`, each model has a line for each value of what the finding varies: prompt, source of the clips, stated cue.
+    `finding`, each model has several lines: one per prompt ("prompts"), per source of the clips ("source"), or with and
+    without a stated cue ("upper").
     """
 
     key: str
@@ -197,7 +208,7 @@ class Published(Struct, frozen=True):
 
 
 class Facts(Struct, frozen=True):
-    """A benchmark's line of the coverage table."""
+    """A benchmark's row in the coverage table."""
 
     title: str
     cues: str

@@ -40,29 +40,29 @@ def percent(share: float | None, digits: int = 0) -> str:
 
 
 def by_kind(x: float | None, kind: str, digits: int = 2, *, sign: bool = False) -> str:
-    """Write a number of a table without its unit: percentages and points with one decimal."""
+    """Write a number for a table cell, without its unit. Percentages and points get one decimal."""
     if kind == "number":
         return number(x, digits, sign=sign)
     return number(None if x is None else 100 * x, 1, sign=sign)
 
 
 def as_given(x: float | None) -> str:
-    """Write a number with all its digits, such as one that a user typed: `62.5`, `−3`."""
+    """Write a number with all its digits, such as one that the user typed: `62.5`, `−3`."""
     return NONE if x is None else f"{x:.10g}".replace("-", "−")
 
 
 def seconds(x: float | None) -> str:
-    """Write `0.52 s`."""
+    """Write a duration like `0.52 s`."""
     return NONE if x is None else f"{number(x)} s"
 
 
 def count(n: int, noun: str) -> str:
-    """Write `1 script` or `1,137 scripts`."""
+    """Write a number with its noun, like `1 script` or `1,137 scripts`."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def cut(text: str, most: int, hint: str = "") -> str:
-    """Cut a text after `most` characters and note its whole length, and `hint`."""
+    """Cut a text after `most` characters. The result ends with the whole length of the text and `hint`."""
     return text if len(text) <= most else f"{text[:most]}… [cut: {len(text):,} characters{hint}]"
 
 

@@ -1,7 +1,7 @@
 """Files of votes: CSV or JSON Lines with one vote per row, checked line by line and read completely or not at all.
 
-A row has a pair (the id of an exported pair, or a case and two runs), the winner and the rater. Votes about players
-that are not stored runs, e.g. votes from a leaderboard, are read the same way and ranked without a field.
+A row has a pair (the id of an exported pair, or a case and two runs), the winner and the rater. A file may also have
+votes about players that are not stored runs, e.g. votes from a leaderboard. Such a file is read without a field.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ SOUND_COLUMNS = ("reply_a", "reply_b")  # in a blind export, whose a and b are s
 
 
 class Ballots(msgspec.Struct, frozen=True):
-    """The votes of one file. `pairs` are those that the arena had not drawn; `blank` counts rows without a winner."""
+    """The votes of one file. `pairs` are those that the arena had not drawn; `blank` is the number of rows without a
+    winner."""
 
     votes: list[Vote]
     pairs: list[Pair]

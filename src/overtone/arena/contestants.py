@@ -1,8 +1,8 @@
 """The replies that compete: replies of several runs to the same items under the same conditions.
 
-Only first replies (repeat 0) to one-turn conversations in the benchmark's core take part. If some cues are validated,
-clips with other cues are left out, because they may not carry their cue. As in `results.headline_condition`, clips of
-several sources are pooled only if the user asks for it.
+Only first replies (repeat 0) to one-turn conversations in the benchmark's core take part. If the benchmark validates
+some cues, clips with other cues are left out, because they may not carry their cue. Clips of several sources are pooled
+only if the user asks for it, as in `results.headline_condition`.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def _sources(entries: Mapping[str, Mapping[str, Entry]], wanted: str) -> set[str
 
 
 def unknown_source(wanted: str, known: Collection[str]) -> UsageError:
-    """Return the error for a source of which the runs have no clips."""
+    """Return the error for a source that has no clips in the runs."""
     has = f"they have {', '.join(sorted(known))}" if known else "their clips name no source"
     return UsageError(f"--source {wanted}: the runs have no such clips in common{suggest(wanted, known)}; {has}")
 

@@ -76,7 +76,8 @@ def _tau(
 
 
 def _ratings(one: Electorate, ids: npt.NDArray[np.intp], times: Array, players: list[Hashable], prior: float) -> Array:
-    """Return the ratings in every resample: (draws, players). A resample that cannot be ranked is a row of NaN."""
+    """Return the ratings in every resample as an array (draws, players). A resample that cannot be ranked is a row of
+    NaN."""
     cast = one.cast
     tied = bool((cast.outcome == TIE).any())
     cells = davidson.cells(cast, np.empty((len(cast), 0)), tied=tied)

@@ -161,7 +161,8 @@ def of_votes(votes: Iterable[Vote], places: Mapping[str, Place], left: Counter[s
 
 
 def _consistent(cast: Sequence[tuple[Vote, str]], left: Counter[str]) -> list[str]:
-    """Return a judge's verdicts, one per repeat, without those that differ between the two orders of the pair."""
+    """Return a judge's verdicts, one per repeat. A repeat whose verdict differs between the two orders of the pair is
+    left out and counted in `left`."""
     by_repeat: dict[tuple[str, int], dict[str, str]] = {}
     for vote, prefers in cast:
         by_repeat.setdefault((vote.rubric, vote.repeat), {})[vote.a] = prefers
@@ -178,7 +179,7 @@ def _consistent(cast: Sequence[tuple[Vote, str]], left: Counter[str]) -> list[st
 
 # ── scores ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 class By(Struct, frozen=True):
-    """A score that votes: it prefers the reply with the better value."""
+    """A score that is used as a voter: it prefers the reply with the better value."""
 
     metric: str
     margin: float  # minimum difference that counts
@@ -187,7 +188,7 @@ class By(Struct, frozen=True):
 
 
 def read_by(names: Sequence[str], margins: Mapping[str, float], folders: Sequence[Path]) -> list[By]:
-    """Return the scores that `--by` names. `margins` maps a metric, or "" for the rest, to its minimum margin.
+    """Return the scores that `--by` names. `margins` maps a metric to its minimum margin; the key "" is the default.
 
     Raises UsageError for a score that is unknown or has no margin.
     """

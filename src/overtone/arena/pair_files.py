@@ -72,7 +72,8 @@ def votes(cast: Sequence[Vote], pairs: Mapping[str, Pair], out: Path) -> int:
 
 
 def write(out: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write rows as JSON Lines, or as CSV in which a spreadsheet sees no formulas. Raises StoreError."""
+    """Write rows as JSON Lines or as CSV. In CSV, texts that a spreadsheet would run as formulas are escaped. Raises
+    StoreError."""
     if out.suffix.lower() == ".jsonl":
         data = b"".join(json_line(row) for row in rows)
     else:

@@ -1,4 +1,4 @@
-"""Draw pairs of replies one after the other, balanced and, once there are votes, where a vote is most informative.
+"""Draw pairs of replies one after the other: balanced, and after the first votes, where a vote is most informative.
 
 The first round is only balanced. In later rounds, three of four draws choose the two runs between which a vote is most
 informative (Davidson's information of the vote × the variance of the difference in rating); the fourth chooses the two

@@ -1,8 +1,8 @@
 """Preference pairs from stored runs: two replies to the same clip, one of which enough voters prefer.
 
-Pairs that are left out are counted by reason. Training and held-out pairs are split by script: all clips of a script,
-whoever speaks them, and all scripts with the same words are in the same part. Clips of all sources take part unless the
-user chooses one source, because both replies of a pair answer the same clip. Every pair names its source.
+Pairs that are left out are counted by reason. Training and held-out pairs are split by script: all clips of a script
+are in the same part, and so are all scripts with the same words. Clips of all sources take part unless the user chooses
+one source, because both replies of a pair answer the same clip. Every pair names its source.
 """
 
 from __future__ import annotations
@@ -166,10 +166,10 @@ def find(runs: Sequence[Path], wanted: Wanted) -> Found:
 
 
 def split(scripts: Mapping[str, Item], used: Collection[str], wanted: Wanted) -> dict[str, str]:
-    """Return script → train or held-out.
+    """Return script → "train" or "held-out".
 
     A hash of the script's name decides, so the split is the same in every export with the same seed. Scripts with the
-    same words are in the same part as the first of them. If there are two or more `used` scripts, at least one of them
+    same words are all in the part of the first of them. If there are two or more `used` scripts, at least one of them
     is held out.
     """
     home: dict[str, str] = {}
@@ -195,7 +195,8 @@ def split(scripts: Mapping[str, Item], used: Collection[str], wanted: Wanted) ->
 
 
 def _agreed(counted: Sequence[Opinion], first: Candidate, second: Candidate, wanted: Wanted) -> tuple[str, Any]:
-    """Return (reason, "") for a pair that is left out, otherwise ("", "first") or ("", "second"): the preferred one."""
+    """Return whether enough voters agree on a pair: ("", "first") or ("", "second") for the preferred reply, or
+    (reason, "") if the pair is left out."""
     same_words = " ".join(first.text.split()) == " ".join(second.text.split())
     if same_words and first.ask.reply.audio == second.ask.reply.audio:
         return "both replies are the same", ""

@@ -1,4 +1,5 @@
-"""Rounds of the arena: draw pairs, let judges vote on them in both orders, use the votes to draw the next round."""
+"""Rounds of the arena: draw pairs, let judges vote on them in both orders, and draw the next round based on the
+votes."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ def play(
     seed: int = 0,
     on_judged: Callable[[str, int], None] | None = None,
 ) -> dict[str, Outcome]:
-    """Draw until there are `count` pairs, and let every judge vote on the first `count`. Return the judges' outcomes.
+    """Draw pairs until the arena has `count`, and let every judge vote on the first `count`. Return the judges'
+    outcomes.
 
     Pairs that were drawn earlier come first. If a judge stops (budget, a wrong key), no further pairs are drawn; the
     same command resumes the round.

@@ -1,4 +1,4 @@
-"""Sentences about the standings: each result with its interval, or the data that is still missing for one."""
+"""Sentences about the standings. Each sentence has a result with its interval, or says which data is still missing."""
 
 from __future__ import annotations
 

@@ -34,11 +34,11 @@ SIGNATURE = (
 
 
 class Place(Struct, frozen=True):
-    """One run's results in one electorate. A lead of 400 points is odds of 10 to 1; the runs' average is 1000.
+    """One run's results in one electorate. The average rating is 1000; a lead of 400 points means odds of 10 to 1.
 
-    `places` are the first and last place that the rating's interval allows; `level_field` is the rating with side and
-    lengths held fixed; `elo` depends on the order of the votes; `won` is the run's wins ÷ its comparisons, like in the
-    paper; `halved` counts a tie as half a win.
+    `places` are the best and the worst place that the rating's interval allows. `level_field` is the rating if side and
+    lengths are held fixed. `elo` depends on the order of the votes. `won` is the run's wins ÷ its comparisons, as in
+    the paper; `halved` counts a tie as half a win.
     """
 
     key: str
@@ -55,8 +55,11 @@ class Place(Struct, frozen=True):
 
 
 class Habit(Struct, frozen=True):
-    """A rater compared with the average rater of the electorate: (value, standard error) each. Sharpness is how closely
-    the votes follow the ratings (average: 1); side and ties are differences in log-odds (average: 0)."""
+    """A rater compared with the average rater of the electorate. Each habit is (value, standard error).
+
+    Sharpness is how closely the votes follow the ratings (average: 1). Side and ties are differences in log-odds
+    (average: 0).
+    """
 
     key: str
     rater: str
@@ -191,7 +194,7 @@ def _places(
 
 
 def _level(one: Electorate, cast: Votes, scripts: Sequence[str], prior: float) -> tuple[Ranking | None, list[str]]:
-    """Return the ranking with side and lengths held fixed, and a note on each that cannot be held fixed."""
+    """Return the ranking with side and lengths held fixed, and a note for each of these that cannot be held fixed."""
     notes = []
     columns: dict[str, list[float]] = {}
     for name in ("words", "seconds"):
@@ -237,7 +240,7 @@ def _advice(text: str, one: Electorate, pairs: Mapping[str, Pair]) -> str:
 
 
 def _flags(text: str) -> str:
-    """Return an error message of `stats` with its advice reworded to flags of the command."""
+    """Return an error message of `stats` whose advice names flags of the command instead of Python arguments."""
     return text.replace("count ties as halves (ties='half')", "collect more votes").replace("a prior", "--prior 0.5")
 
 

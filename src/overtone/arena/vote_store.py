@@ -1,8 +1,8 @@
 """The stored state of an arena: its pairs and all votes of judges and people, in one SQLite file.
 
 Pairs stay in the order in which they were drawn. A vote says which run the rater saw on side A, and which side won. A
-file of people's votes is imported completely or not at all. Judges' votes come from the verdicts next to this file, so
-a killed process loses no verdict that was paid for.
+file of people's votes is imported completely or not at all. Judges' verdicts are stored in files next to this one
+before they become votes, so a killed process loses no verdict that was paid for.
 """
 
 from __future__ import annotations
@@ -151,7 +151,10 @@ class Table:
                 self.db.execute(_INSERT_VOTE, msgspec.structs.astuple(msgspec.structs.replace(vote, origin=origin)))
 
     def _earlier(self, vote: Vote) -> str | None:
-        """Return the origin of an earlier vote, or None. A person votes once per pair, a judge per side and repeat."""
+        """Return where an earlier vote of the same rater on the same question came from (file and line), or None.
+
+        A person votes once per pair, a judge once per side and repeat.
+        """
         row = self.db.execute(
             "SELECT origin, place FROM votes WHERE pair = ?1 AND rater = ?2 AND kind = ?3 "
             "AND (kind = 'person' OR (a = ?4 AND rubric = ?5 AND repeat = ?6))",

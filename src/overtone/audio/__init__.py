@@ -1,4 +1,4 @@
-"""Audio: read any file as mono float32, prepare it for a model, measure, mix, check a folder.
+"""Audio: read any file as mono float32, prepare it for a model, measure it, mix sounds, and check a folder.
 
 Names load on first use, so that importing this package takes no time.
 """

@@ -38,7 +38,8 @@ def _plain_type(head: bytes) -> str:
 
 
 def _is_mp3_frame(head: bytes) -> bool:
-    """Return whether `head` begins an MPEG audio frame of layer III. AAC frames begin like it, but have no layer."""
+    """Return whether `head` begins an MPEG audio frame of layer III. AAC frames begin alike, but their layer field is
+    0."""
     if len(head) < 4 or head[0] != 0xFF or head[1] & 0xE0 != 0xE0:
         return False
     version, layer = head[1] >> 3 & 3, head[1] >> 1 & 3

@@ -1,6 +1,6 @@
 """The SHA-256 of each clip of a built set, from its manifest.
 
-A changed or swapped clip decodes as well as the right one, so only its hash reveals it.
+A clip that was changed or swapped can still be decoded, so only its hash reveals the change.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class _Manifest(Struct, frozen=True):
 def manifest_hashes(root: Path) -> dict[str, str]:
     """Return path → SHA-256 of the files that `manifest.json` in `root` lists.
 
-    Returns {} if there is no manifest, or one of another form: other people's data may have a file of that name.
+    Returns {} if there is no manifest, or if it has another form, because other data sets may have a file of that name.
     """
     path = root / FILE
     if not path.is_file():

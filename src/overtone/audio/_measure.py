@@ -121,9 +121,10 @@ def _frame_power(x: Samples, hop: int, width: int) -> Array:
 
 
 def _active(levels: Array, floor: float) -> npt.NDArray[np.bool_]:
-    """Return a mask of the frames above a threshold.
+    """Return a mask of the frames whose level is above a threshold.
 
-    It is 6 dB above the noise floor, but at most 35 and at least 6 dB below the 95th percentile of the levels.
+    The threshold is 6 dB above the noise floor, but at most 35 and at least 6 dB below the 95th percentile of the
+    levels.
     """
     loud = float(np.percentile(levels, 95))
     threshold = max(min(max(floor + 6.0, loud - 35.0), loud - 6.0), _GATE_DBFS)
@@ -155,7 +156,8 @@ def _spectra(x: Samples, rate: int, hop: int, active: npt.NDArray[np.bool_]) -> 
 
 
 def _tilt(spectrum: Array | None, rate: int) -> float | None:
-    """Return the slope of a line through the mean densities of third-octave bands, so that octaves weigh the same."""
+    """Return the spectral tilt: the slope of a line through the mean densities of third-octave bands. Bands of equal
+    width in octaves give every octave the same weight."""
     if spectrum is None:
         return None
     hz = np.linspace(0.0, rate / 2, len(spectrum))

@@ -33,11 +33,12 @@ def mix(
     speech_dbfs: float | None = None,
     ceiling: float = CEILING,
 ) -> Samples:
-    """Mix speech with a background that is `snr_db` weaker. Both RMS are taken over the whole length of the speech.
+    """Mix speech with a background that is `snr_db` weaker. Both RMS levels are taken over the whole length of the
+    speech.
 
     A longer background is cut to the speech, a shorter one is looped with a crossfade. `speech_dbfs` sets the speech's
     level first. If the sum would exceed `ceiling`, the whole mix is turned down, so the ratio holds. Raises AudioError
-    if either side is silent.
+    if the speech or the background is silent.
     """
     voice: Samples = np.asarray(speech, dtype=np.float32)
     if speech_dbfs is not None:

@@ -66,7 +66,7 @@ def _yin(
 def _difference(frames: Samples, window: int, longest: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Return the energy of both windows and YIN's difference function, with one row per lag and one column per frame.
 
-    Sums over samples add a row to a row, because one addition then serves all frames at once.
+    The sums over samples are computed by adding whole rows, so that one addition serves all frames at once.
     """
     size = 1 << (frames.shape[1] - 1).bit_length()
     spectrum = np.fft.rfft(frames[:, :window], size, axis=1)
@@ -84,7 +84,8 @@ def _difference(frames: Samples, window: int, longest: int) -> tuple[npt.NDArray
 
 
 def _lag(dips: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    """Return the bottom of each frame's first dip below `_SURE`, or the lowest value if there is none."""
+    """Return, for each frame, the lag at the bottom of the first dip below `_SURE`, or of the lowest value if there is
+    none."""
     sure = dips < _SURE
     rising = np.ones_like(sure)
     np.greater_equal(dips[1:], dips[:-1], out=rising[:-1])
@@ -94,7 +95,8 @@ def _lag(dips: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
 
 
 def _steady(hz: npt.NDArray[np.float64], voiced: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Return `voiced` without runs under three frames and without frames an octave off their neighbours or the median.
+    """Return `voiced` without runs of fewer than three frames, and without frames whose pitch is an octave away from
+    their neighbours or from the median.
 
     Short runs are noise. Octave errors are harmonics mistaken for the pitch, often for a whole syllable, because of a
     strong resonance.

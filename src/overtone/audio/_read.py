@@ -30,7 +30,7 @@ def read(
     max_bytes: int = MAX_BYTES,
     name: str = "",
 ) -> tuple[Samples, int]:
-    """Read a file's samples, mono, full scale ±1, and their rate; resampled to `rate` if given.
+    """Read a file; return its samples (mono, full scale ±1) and their rate, resampled to `rate` if given.
 
     Reads WAV in every common form, also with the header of a stream, and FLAC, Ogg (Vorbis, Opus) and MP3 through
     libsndfile. No other format is opened. Raises AudioError, which names the file and the fault, if the file is

@@ -1,4 +1,5 @@
-"""References to audio files in a folder's JSON files and tables: by keys in EchoMind's files, elsewhere by suffix."""
+"""References to audio files in a folder's JSON files and tables. EchoMind's files are read by their keys; in other
+files, every name with the suffix of an audio file counts."""
 
 from __future__ import annotations
 
@@ -69,7 +70,8 @@ def read_labels(root: Path, files: list[str]) -> Labels:
 
 
 def _table(path: Path) -> str:
-    """Return a table's text, or "" if it cannot be read or is too large, because it may not belong to the set."""
+    """Return a table's text; "" if it cannot be read or is too large. This is not an error, as the table may be
+    unrelated."""
     try:
         return read_plain(path, _MAX_BYTES).decode("utf-8", "replace")
     except DataError:
@@ -77,9 +79,8 @@ def _table(path: Path) -> str:
 
 
 def _in_table(text: str) -> Iterator[str]:
-    """Yield every audio file name in a table. Each is found by its suffix and read backwards, because a forward search
-    takes hours on a long line.
-    """
+    """Yield every audio file name in a table. The search looks for a suffix and then reads backwards to the beginning
+    of the name, because a forward search takes hours on a long line."""
     for suffix in _SUFFIX.finditer(text):
         before = text[max(0, suffix.start() - _LONGEST_NAME) : suffix.start()]
         if name := _BETWEEN.split(before)[-1]:

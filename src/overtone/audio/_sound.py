@@ -1,4 +1,5 @@
-"""Audio as it is sent to a model: mono 16-bit PCM WAV with a true 44-byte header, by default at the file's own rate."""
+"""Audio as it is sent to a model: mono 16-bit PCM WAV with a correct 44-byte header, by default at the file's own
+rate."""
 
 from __future__ import annotations
 
@@ -33,11 +34,11 @@ def load_sound(
     max_bytes: int = MAX_BYTES,
     name: str = "",
 ) -> Sound:
-    """Return a file's (or its bytes') audio ready to send.
+    """Return the audio of a file, or of a file's bytes, ready to send.
 
-    A mono 16-bit PCM WAV passes byte for byte; if its header is untrue or longer, only the samples are kept. Anything
-    else is decoded and mixed to mono. The audio is resampled only if `rate` is given or the file's own rate is above
-    `max_rate`. `sha256` is the hash of the bytes to send. Raises AudioError as `read` does.
+    A mono 16-bit PCM WAV is sent unchanged, byte for byte; if its header is wrong or longer, only the samples are kept.
+    Anything else is decoded and mixed to mono. The audio is resampled only if `rate` is given or the file's own rate is
+    above `max_rate`. `sha256` is the hash of the bytes to send. Raises AudioError as `read` does.
     """
     called = name or ("sound" if isinstance(source, bytes) else str(source))
     data = source if isinstance(source, bytes) else read_bytes(source, max_bytes, called)

@@ -1,4 +1,4 @@
-"""WAV headers: find the samples in a RIFF file, even if its header is false, and write a true header.
+"""WAV headers: find the samples in a RIFF file, even if its header is wrong, and write a correct header.
 
 A streamed file has a header that claims a `data` size of 0, or of nearly 2^31 or 2^32 bytes; then the file's own size
 decides. Any other claim beyond the end of the file means that the file was truncated, and raises an error.
@@ -176,7 +176,7 @@ def wav_header(data_bytes: int, rate: int) -> bytes:
 
 
 def encode_wav(samples: npt.ArrayLike, rate: int) -> bytes:
-    """Encode mono samples (full scale ±1) as a 16-bit PCM WAV with a true header.
+    """Encode mono samples (full scale ±1) as a 16-bit PCM WAV with a correct header.
 
     Reading the result back gives the same 16-bit values; values beyond full scale are clipped. Raises AudioError for
     samples that are not finite or not one-dimensional.

@@ -160,9 +160,9 @@ def _doubles(heard: dict[str, _Heard]) -> list[Finding]:
 
 
 def _changed(listed: dict[str, str], heard: dict[str, _Heard], known: set[str]) -> list[Finding]:
-    """Return findings on files that differ from the built set's manifest, or are missing and not in `known`.
+    """Return findings on files that differ from the built set's manifest, and on listed files that are missing.
 
-    Files in `known` exist, or were already reported as missing.
+    Missing files in `known` are skipped: they exist, or were already reported as missing.
     """
     owner = {digest: name for name, digest in listed.items()}
     findings = []

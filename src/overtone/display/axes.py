@@ -45,7 +45,7 @@ class Spot(Struct, frozen=True):
 
     @property
     def short(self) -> str:
-        """`61 (52 to 70)`: percentages and points without their unit."""
+        """The value and its interval without a unit, like `61 (52 to 70)`."""
         e = self.estimate
         digits = self.digits if self.kind == "number" else 0
         if e.value is None:
@@ -129,7 +129,7 @@ def legend(drawing: Drawing, x: float, y: float, room: float, entries: Sequence[
 
 
 def fitted(labels: Sequence[str], room: float, size: float = SIZE) -> list[str]:
-    """Shorten labels in the middle to fit, and number those that would look alike."""
+    """Shorten labels in the middle so that they fit into `room`. Labels that would look alike get a number in front."""
     cut = [shortened(label, room, size, middle=True) for label in labels]
     return [
         text if cut.count(text) == 1 else f"{n} {shortened(label, room - width_of(f'{n} ', size), size, middle=True)}"
@@ -148,7 +148,7 @@ def label(drawing: Drawing, x: float, y: float, text: str, cut: str, **more: obj
 def domain(spots: Iterable[Estimate | float | None], low: float | None = None, high: float | None = None) -> Scale:
     """Return a scale, not yet placed, that covers these values and their intervals, and at least `low` to `high`.
 
-    If it must go beyond these ends, it leaves a small margin.
+    If values lie beyond `low` or `high`, the scale leaves a small margin there.
     """
     numbers = [x for x in (low, high) if x is not None]
     for spot in spots:
@@ -172,7 +172,7 @@ def axis(
 ) -> float:  # fmt: skip
     """Draw a horizontal axis: grid lines, round numbers and a name below. Return the position below it.
 
-    `zero` is the value of a stronger line, which marks no difference.
+    `zero` is the value at which a stronger line is drawn, usually the value of no difference.
     """
     for tick, text in _round_numbers(scale, kind, about or 6):
         x = scale(tick)
@@ -207,7 +207,10 @@ def _round_numbers(scale: Scale, kind: Kind, most: int) -> list[tuple[float, str
 
 
 def spot(scale: Scale, at: float, one: Spot, *, size: float = 2.6, upright: bool = False) -> list[Mark]:
-    """Return a value as a dot on its interval. `at` is its position across the axis, horizontal unless `upright`."""
+    """Return the marks of a value: a dot on the line of its interval.
+
+    `at` is the position across the axis. The axis is horizontal, or vertical with `upright`.
+    """
 
     def place(value: float, off: float = 0.0) -> tuple[float, float]:
         along = scale(value)

@@ -31,7 +31,8 @@ class Column(Struct, frozen=True):
 
 
 def declared_in(conditions: Iterable[ConditionSummary]) -> dict[str, ScoreInfo]:
-    """Return the declarations of these conditions' scores, the first one's if several have one."""
+    """Return the declarations of these conditions' scores. If several conditions declare a score, the first one
+    counts."""
     declared: dict[str, ScoreInfo] = {}
     for condition in conditions:
         declared = {**condition.declared, **declared}
@@ -65,13 +66,13 @@ def _column(measure: MeasureInfo, info: ScoreInfo) -> Column:
 
 
 def error_rate_of(conditions: Iterable[ConditionSummary]) -> str:
-    """Return what the error rates of these conditions are together: WER, CER, or WER/CER."""
+    """Return the common name of these conditions' error rates: WER, CER, or WER/CER if they differ."""
     rates = {c.error_rate for c in conditions} or {"WER"}
     return rates.pop() if len(rates) == 1 else "WER/CER"
 
 
 def named(columns: Sequence[Column], conditions: Iterable[ConditionSummary]) -> tuple[Column, ...]:
-    """Name the error rates of a table's columns as its rows count them: WER, CER, or WER/CER."""
+    """Return the columns with the right name for error rates, WER, CER or WER/CER, depending on these conditions."""
     name = error_rate_of(conditions)
     help_ = {"CER": ("Character", "character"), "WER/CER": ("Word or character", "word or character")}.get(name)
     if help_ is None:

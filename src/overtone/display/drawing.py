@@ -139,7 +139,7 @@ class Drawing(Struct):
 
 
 def bare(drawing: Drawing) -> Drawing:
-    """Return a figure without its title, hint, notes and signature: a paper has them in the caption."""
+    """Return a figure without its title, hint, notes and signature, because a paper has them in the caption."""
     up = max(drawing.top - 3, 0.0)
     marks = [_moved(mark, up) for mark in drawing.marks[drawing.header : drawing.footer]]
     bottom = drawing.height if drawing.bottom is None else math.ceil(drawing.bottom + 3)
@@ -235,7 +235,7 @@ def shortened(text: str, room: float, size: float = SIZE, *, bold: bool = False,
 
 
 def wrapped(text: str, room: float, size: float = SIZE, bold: bool = False) -> list[str]:
-    """Wrap a text to lines. A word longer than a line is broken. ● and ○ stay with their word."""
+    """Wrap a text to lines. A word longer than a line is broken. A ● or ○ stays on the line of its word."""
     lines: list[str] = []
     line = ""
     for word in re.findall(r"\S+(?: [●○]\S*)*", " ".join(shown(text).split())):
@@ -259,7 +259,8 @@ def wrapped(text: str, room: float, size: float = SIZE, bold: bool = False) -> l
 
 
 def svg(drawing: Drawing, *, inline: bool = False) -> str:
-    """Write a figure as SVG. Inline, it uses the page's colours (`--f-s0` for s0), and its marks link to cases."""
+    """Write a figure as SVG. With `inline`, it uses the page's colours (`--f-s0` for s0), and its marks link to
+    cases."""
     w, h = (f"{x:.4f}".rstrip("0").rstrip(".") for x in (drawing.width, drawing.height))
     size = f'viewBox="0 0 {w} {h}"' + ("" if inline else f' width="{w}pt" height="{h}pt"')
     font = escape(FONTS[drawing.font])

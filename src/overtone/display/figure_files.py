@@ -1,7 +1,7 @@
 """A figure as a file: SVG by `drawing`, PDF and PNG from the same marks by matplotlib (extra `figures`).
 
 The same figure gives the same bytes: files have no dates, and PDF and PNG always use the fonts that come with
-matplotlib. It is embedded as TrueType, so that text can be searched and publishers accept it.
+matplotlib. A PDF embeds the font as TrueType, so that text can be searched and publishers accept it.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _matplotlib() -> Any:
 
 
 class _Fonts:
-    """The two faces of a font that comes with matplotlib, and the characters they have."""
+    """The regular and the bold face of a font that comes with matplotlib, and the characters that they have."""
 
     def __init__(self, font: str) -> None:
         import matplotlib

@@ -1,4 +1,5 @@
-"""A table in words, ready to write: columns that name a row, and cells as value, interval and small print."""
+"""A table as text, ready to be written: columns that name each row, and cells with a value, an interval and small
+print."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ MARKS = str.maketrans("0123456789,", "⁰¹²³⁴⁵⁶⁷⁸⁹˒")
 
 @dataclass(frozen=True)
 class Words:
-    """A cell in words: `61.2`, `[55.0 to 67.1]`, the lines below, and the numbers of its footnotes."""
+    """A cell as text: its value (`61.2`), its interval (`[55.0 to 67.1]`), the lines below, and the numbers of its
+    footnotes."""
 
     value: str
     between: str = ""
@@ -24,7 +26,7 @@ class Words:
 
     @property
     def mark(self) -> str:
-        """The footnote numbers in superscript."""
+        """The footnote numbers as superscript digits."""
         return ",".join(map(str, self.notes)).translate(MARKS)
 
     @property
@@ -40,8 +42,11 @@ class Words:
 
 @dataclass(frozen=True)
 class Look:
-    """How cells are written. Compact cells are `61.2 ±5.6`, half the width of the interval, with n in the hint. The
-    best value of each column with an arrow can be bold."""
+    """How cells are written.
+
+    A compact cell is `61.2 ±5.6`: the value and half the width of the interval. The numbers of cases are then in the
+    hint. With `bold_best`, the best value of each column whose head has an arrow is bold.
+    """
 
     compact: bool = False
     bold_best: bool = False
@@ -53,7 +58,7 @@ IN_BRACKETS = "In brackets the 95 % interval by script."  # in a hint; compact c
 
 @dataclass
 class Grid:
-    """`left` are the heads of the columns that name a row; each row is its names and its cells."""
+    """A table as text. `left` has the heads of the columns that name a row. Each row has its names and its cells."""
 
     title: str
     hint: str
@@ -64,7 +69,7 @@ class Grid:
 
 
 def grid(table: PartTable, labels: Sequence[str] = (), look: Look = FULL) -> Grid:
-    """Return a table in words. A number of cases that all cells of a row share is written once, before them."""
+    """Return a table as text. If all cells of a row have the same number of cases, it is written once, before them."""
     runs = table.of_runs and (len(labels) > 1 or bool(table.run_head and labels))
     conditions = table.of_conditions
     left = [*([table.run_head or "run"] if runs else []), *(["condition"] if conditions else []), *table.names]
@@ -93,9 +98,10 @@ def better_of(head: str) -> str:
 
 
 def _best(table: PartTable) -> set[tuple[int, int]]:
-    """Return (line, column) of the best values: among runs, under the same condition and names; else among all lines.
+    """Return the (line, column) of each best value.
 
-    Values that are equal after rounding are equally good.
+    If the table has several runs, runs are compared under the same condition and with the same row names. Otherwise all
+    lines are compared. Values that are equal after rounding are equally good.
     """
     groups: dict[tuple[str, ...], list[int]] = {}
     for at, line in enumerate(table.lines):
@@ -130,7 +136,7 @@ def _compact(cell: Cell, notes: dict[str, int]) -> Words:
 
 
 def _compact_hint(table: PartTable) -> Iterator[str]:
-    """Yield what compact cells leave out: what ± means, and the number of cases by column."""
+    """Yield sentences on what compact cells leave out: the meaning of ±, and the number of cases by column."""
     yield "± is half the width of the 95 % interval by script."
     columns: dict[str, list[str]] = {}
     missing = False
@@ -153,7 +159,7 @@ def _bare(head: str) -> str:
 
 
 def _estimates(line: Line, column: int | None = None) -> list[Estimate]:
-    """Return the estimates whose numbers of cases are shown, of all columns or of one."""
+    """Return the estimates of a line, or of one of its columns, whose numbers of cases are shown."""
     cells = line.cells if column is None else line.cells[column : column + 1]
     return [cell.estimate for cell in cells if cell.estimate is not None and not cell.text]
 

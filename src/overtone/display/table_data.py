@@ -16,7 +16,8 @@ BASES = {"validated": "validated cues", "unvalidated": NOT_VALIDATED, "": "all c
 
 
 class Cell(Struct, frozen=True):
-    """One cell of a table. Of the kinds, `points` is a difference of percentages, and `number` is on its own scale.
+    """One cell of a table. A cell of kind `points` is a difference of percentages; one of kind `number` has its own
+    scale.
 
     If a cell has both `text` and an estimate, the text is shown.
     """
@@ -52,7 +53,7 @@ def counted(e: Estimate | None) -> str:
 
 
 def bounds(e: Estimate | None, kind: str = "percent", digits: int = 2) -> str:
-    """Write the worst and best value that missing replies leave open; "" if none is missing."""
+    """Write the worst and best possible value, given that replies are missing; "" if no reply is missing."""
     if e is None or not e.missing or e.best is None or e.worst is None:
         return ""
     low, high = sorted((e.best, e.worst))

@@ -1,4 +1,4 @@
-"""Rows of values with intervals, as most figures have them: labels, one or more axes, and numbers.
+"""Rows of values with intervals, the layout of most figures: labels, one or more axes, and numbers.
 
 On a page the axes are side by side. In a narrow column they are below each other.
 """
@@ -122,7 +122,8 @@ def _only(made: Sequence[Block], at: int) -> list[Block]:
 
 
 class _Columns(Struct, frozen=True):
-    """The columns: labels up to `left`, then for each axis its two ends and the edges of its numbers and counts."""
+    """The positions of the columns: labels up to `left`, then for each axis its two ends and the edges of the columns
+    with its numbers and counts."""
 
     cut: dict[str, str]  # label → shortened label
     left: float

@@ -39,7 +39,7 @@ class _Block(Struct, frozen=True):
 
 
 class _Grid(Struct, frozen=True):
-    """The layout of the cells."""
+    """The positions and sizes of the cells."""
 
     left: float
     cell: float
@@ -128,7 +128,7 @@ def _name(place: Place) -> str:
 
 
 def _scale(drawing: Drawing, y: float) -> float:
-    """Draw the scale of colours from 0 to 100."""
+    """Draw the colour scale from 0 to 100, and return the position below it."""
     steps, wide = 25, min(100.0, drawing.width - 130)
     for n in range(steps):
         # A little over the next one, so that no paper shows between them.

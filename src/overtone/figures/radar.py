@@ -96,7 +96,8 @@ def draw(source: FigureSource, width: float) -> Drawing:
 
 
 def _of_paper(runs: Sequence[Entrant]) -> bool:
-    """Return whether a run has the paper's own benchmark: numbers of another cannot be compared with it."""
+    """Return whether a run is of the benchmark that the paper measured. Results on another one are not comparable with
+    it."""
     return any(
         cell.value is not None and not any(d.startswith("benchmark:") for d in cell.differs)
         for e in runs
@@ -119,7 +120,8 @@ def _axes(runs: Sequence[Entrant]) -> tuple[_Axis, ...]:
 
 
 def _has(entrant: Entrant, key: str) -> bool:
-    """Return whether an axis shows the entrant: a character error rate does not fit on an axis of words."""
+    """Return whether an axis shows this entrant's value. A character error rate is not shown on an axis of word
+    errors."""
     cell = entrant.cells[key]
     return cell.value is not None and not _in_characters(cell)
 
@@ -152,7 +154,7 @@ def _together(
 def _separate(
     drawing: Drawing, y: float, runs: Sequence[Entrant], axes: tuple[_Axis, ...], source: FigureSource
 ) -> float:
-    """Draw small radars with short names. The scales are written once, below."""
+    """Draw one small radar per run, with short names. The scales are written once, below."""
     names = [published().short.get(a.key, a.label) for a in axes]
     side = max(width_of(name, SMALL - 1) for name in names) + 5
     across = max(1, min(3, int(drawing.width // (2 * side + 50))))
@@ -197,7 +199,7 @@ def _spokes(drawing: Drawing, web: _Web, names: Sequence[str], scales: Sequence[
 
 
 def _stretches(entrant: Entrant, web: _Web) -> list[list[Point]]:
-    """Return the outline of a run in pieces: it is broken at a missing measure."""
+    """Return the outline of a run as separate lines. The outline is interrupted at a missing measure."""
     points = [None if (v := _value(entrant, a)) is None else web.at(n, a.share(v)) for n, a in enumerate(web.axes)]
     if None not in points:
         return [[p for p in points if p is not None]]
@@ -234,7 +236,7 @@ def _runs(drawing: Drawing, web: _Web, runs: Sequence[Entrant], source: FigureSo
 
 
 def _band(drawing: Drawing, web: _Web, entrant: Entrant, ink: str) -> None:
-    """Draw the area between the ends of the intervals, from each axis to the next."""
+    """Draw the area between the lower and the upper ends of the intervals, from each axis to the next."""
     ends: list[tuple[Point, Point] | None] = []
     for number, axis in enumerate(web.axes):
         e = entrant.cells[axis.key].estimate
