@@ -21,9 +21,10 @@ FOLDS = 5
 
 @dataclass(frozen=True)
 class Bank:
-    """EmoBank's sentences that have both perspectives: (n,) lists, (n, 3) means, (k, 3) ratings per sentence.
+    """EmoBank's sentences that have both perspectives. Lists have one entry per sentence, `means` arrays have shape (n,
+    3), and the ratings of a sentence have shape (k, 3).
 
-    `texts` is empty where a copy without the sentences is read, like the tokens of a study.
+    `texts` is empty if the copy has no sentences, like the tokens of a study.
     """
 
     ids: list[str]
@@ -39,12 +40,16 @@ class Bank:
 
     @property
     def clusters(self) -> list[str]:
-        """The document of each row. SemEval's headlines have nothing in common, so each is its own."""
+        """The document of each row. SemEval's headlines are unrelated to each other, so each of them is a document of
+        its own."""
         return [i if g == "SemEval" else d for i, d, g in zip(self.ids, self.documents, self.genres, strict=True)]
 
     def folds(self, count: int = FOLDS) -> Array:
-        """Return a fold per row: documents go whole, the largest first, to the fold with the fewest rows of its genre
-        (and then the fewest rows). Equal texts can be in two documents; they are too few to matter."""
+        """Return the fold of each row.
+
+        Documents are not divided. They are assigned from the largest to the smallest, each to the fold with the fewest
+        rows of its genre, then with the fewest rows. Equal texts can be in two documents; they are too few to matter.
+        """
         sizes: dict[tuple[str, str], int] = defaultdict(int)
         for genre, cluster in zip(self.genres, self.clusters, strict=True):
             sizes[genre, cluster] += 1

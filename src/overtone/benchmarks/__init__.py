@@ -12,7 +12,7 @@ from overtone.schema import PARTS, STYLES, Item
 
 
 class Selection(Struct, frozen=True):
-    """The selection of items that a run asks. A benchmark may use it to read fewer files; `selected` applies it."""
+    """The items that a run asks. A benchmark may use it to read fewer files; `selected` applies it."""
 
     levels: frozenset[int] = frozenset({1, 2, 3})
     styles: frozenset[str] = frozenset(STYLES)
@@ -21,7 +21,8 @@ class Selection(Struct, frozen=True):
     limit: int | None = None  # how many items the run asks, spread evenly; a benchmark that streams may stop early
 
     def includes(self, item: Item) -> bool:
-        """Return whether an item is selected. The styles do not matter for an item whose style is not in STYLES."""
+        """Return whether an item is selected. An item whose style is not in STYLES is selected by its level and part
+        alone."""
         if item.level not in self.levels or (item.part or "core") not in self.parts:
             return False
         if item.style not in STYLES:

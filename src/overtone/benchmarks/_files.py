@@ -22,9 +22,10 @@ MAX_BYTES = 500_000_000  # the limit for one JSON file
 
 
 def read_objects(path: Path) -> Iterator[tuple[str, Fields]]:
-    """Yield (place, object) for each entry of the list in a JSON file, which is a list or an object with one list.
+    """Yield (place, object) for each entry of a JSON file that is a list, or an object that contains one list.
 
-    A bare list is decoded one object at a time, because decoding all of it takes ten times the file's size in memory.
+    A bare list is decoded one object at a time, because decoding it as a whole needs ten times the file's size in
+    memory.
     """
     name = shown(str(path))
     data = _read_bytes(path)
@@ -79,8 +80,8 @@ def read_rows(path: Path) -> Iterator[tuple[str, Fields]]:
 def read_csv(
     path: Path, columns: Sequence[str], delimiter: str = ",", quoting: Literal[0, 3] = csv.QUOTE_MINIMAL
 ) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield (place, row) for every line of a table. Raises DataError if one of `columns` is missing or a line has
-    another number of cells than the first."""
+    """Yield (place, row) for every line of a table. Raises DataError if one of `columns` is missing, or if a line does
+    not have as many cells as the first line."""
     name = shown(str(path))
     try:
         content = _read_bytes(path).decode()
@@ -100,8 +101,8 @@ def read_csv(
 
 
 def text(fields: Fields, keys: Sequence[str], where: str) -> str:
-    """Return the first non-empty value under one of `keys` as text, or "". Raises DataError for other types than text
-    and numbers."""
+    """Return the first non-empty value under one of `keys` as text, or "". Raises DataError if a value is neither text
+    nor a number."""
     for key in keys:
         value = fields.get(key)
         if value is None or value == "":
@@ -213,7 +214,7 @@ def _is_file(path: Path) -> bool:
 
 
 class UniqueIds:
-    """Gives every record of a file a unique id. `nouns` is what warnings call the records, like "scripts"."""
+    """Gives every record of a file a unique id. `nouns` is the word for the records in warnings, like "scripts"."""
 
     def __init__(self, notices: Warnings, nouns: str) -> None:
         self._notices, self._nouns = notices, nouns

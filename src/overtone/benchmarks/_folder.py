@@ -1,4 +1,5 @@
-"""The base class of benchmarks that are a folder of files, and functions to read options that are recordings."""
+"""The base class of benchmarks that are stored as a folder of files, and functions that read options given as
+recordings."""
 
 from __future__ import annotations
 

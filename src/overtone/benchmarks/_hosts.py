@@ -152,7 +152,7 @@ class Host:
         return min(60.0, float(retry_after)) if retry_after.isdecimal() else self.pause * 2**failed
 
     def _refusal(self, error: Exception, what: str) -> DataError | None:
-        """Return the error to raise if another attempt cannot help, otherwise None."""
+        """Return the error to raise if another attempt cannot help; None if it can."""
         status, _ = _answer(error)
         if status in (401, 403):
             return DataError(

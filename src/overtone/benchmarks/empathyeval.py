@@ -1,8 +1,8 @@
 """EmpathyEval: which of two or three spoken replies fits the situation and the voice best? Groups vary context or tone.
 
 This is the companion of AEQ-Bench (HumOmni 2026, track 1). Its test files are read as released; the right answers are
-read from `*answer*.jsonl` files next to them, if there are any. Each training row becomes a question too: the warm
-delivery of a reply or the flat one?
+read from `*answer*.jsonl` files next to them, if there are any. Each training row becomes a question too: does the warm
+or the flat delivery of a reply fit?
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class EmpathyEval(BenchmarkFolder):
         check_ids(self._items, self.root)
 
     def _answers(self, files: list[Path]) -> dict[str, str]:
-        """Return question's id → letter of the right answer, from files in the format of a submission."""
+        """Return a question's id → the letter of its right answer, from answer files in the format of a submission."""
         answers: dict[str, str] = {}
         for path in files:
             rows = read_rows(path) if path.suffix == ".jsonl" else read_objects(path)

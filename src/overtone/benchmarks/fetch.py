@@ -32,7 +32,8 @@ class Fetched(Struct, frozen=True):
 
 
 def release_of(name: str) -> Release:
-    """Return a benchmark's release. Raises UsageError, with a list of benchmarks that have one, if it has none."""
+    """Return a benchmark's release. If it has none, raise UsageError with a list of the benchmarks that have a
+    release."""
     suite = _suite(name)
     if suite and suite.release is not None:
         return suite.release

@@ -34,8 +34,8 @@ def built_set(root: Path) -> str:
 def looks_like(name: str, data: Path) -> str:
     """Return the built-in benchmark other than `name` whose files are in `data`.
 
-    Returns "" if `name` is not built in, if the folder has files of `name` itself, or if it has files of no other
-    benchmark or of several.
+    Returns "" if `name` is not built in, if the folder has files of `name` itself, or if it does not have the files of
+    exactly one other benchmark.
     """
     known, name = registry.builtins("benchmarks"), name.replace("_", "-").lower()
     if name not in known or not data.is_dir():
@@ -47,7 +47,7 @@ def looks_like(name: str, data: Path) -> str:
 
 
 def benchmark_of(data: Path) -> str:
-    """Return the built-in benchmark whose files are in `data`; "" if `data` has files of none or of several."""
+    """Return the built-in benchmark whose files are in `data`; "" unless it is exactly one."""
     names = [name for name in registry.builtins("benchmarks") if _has_layout(name, data)]
     if set(names) == {"echomind", "open"}:
         return _open_or_echomind(data)
@@ -55,7 +55,7 @@ def benchmark_of(data: Path) -> str:
 
 
 def _open_or_echomind(data: Path) -> str:
-    """Return "open" or "echomind", which have the same layout: only a built (open) set has a manifest."""
+    """Return "open" or "echomind". Both have the same layout, but only a built (open) set has a manifest."""
     return "open" if built_set(_root(data)) else "echomind"
 
 
@@ -81,7 +81,8 @@ def warnings(name: str, data: Path) -> list[str]:
 
 
 def hint(name: str, data: Path) -> str:
-    """Return the end of an error about a folder that `name` cannot read: the benchmark that can, or "" if unknown."""
+    """Return the end of an error about a folder that `name` cannot read. It names the benchmark that can; "" if
+    unknown."""
     other = looks_like(name, data)
     return f"; this folder looks like {_title(other)}: 'overtone run {other}' reads it" if other else ""
 

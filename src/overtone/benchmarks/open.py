@@ -1,7 +1,7 @@
 """Overtone-Open: 468 scripts, 12 for each of the 39 cues, with conflicts, dialogues, controls and false-cue questions.
 
 Built by `overtone build open`. Its files have EchoMind's layout, with three additions: parts that the headline does not
-count, two-turn dialogues, and for every cue whether it was validated, that is, shown to be heard in the clips.
+count, two-turn dialogues, and the status of every cue. A cue is validated if it was shown to be audible in the clips.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Open(EchoMind):
         self.warnings = self.notices.lines()
 
     def items(self, selection: Selection) -> Iterator[Item]:
-        """Yield the items that EchoMind's layout gives, then the dialogues if the selection includes target clips."""
+        """Yield the items of EchoMind's layout, then the dialogues if the selection includes target clips."""
         yield from super().items(selection)
         if "target" in selection.styles:
             yield from map(self._dialogue, self.dialogues)
@@ -189,7 +189,8 @@ def read_statuses(root: Path) -> dict[str, str]:
 
 
 def weakest(statuses: Collection[str]) -> str:
-    """Return the weakest status of an item's cues: a reply cannot show that it heard an unvalidated cue."""
+    """Return the weakest status of an item's cues. If one cue is unvalidated, a reply cannot show that the model heard
+    it."""
     return next((status for status in ("unvalidated", "", "validated") if status in statuses), "")
 
 

@@ -1,7 +1,8 @@
 """SAKURA: two questions on one recording, about what is heard (single-hop) and what follows from it (multi-hop).
 
 Each of the four tracks is a folder with `metadata.csv`, `metadata.json` and `audio/`; the two tables must agree. The
-pair matters: a model that hears the animal but cannot say what the animal eats does not use what it heard.
+two questions belong together: a model that recognises an animal by its sound, but cannot say what the animal eats, does
+not use what it heard.
 """
 
 from __future__ import annotations
@@ -253,7 +254,7 @@ def _split(instruction: str) -> tuple[str, tuple[Option, ...]]:
 
 
 def _gold(answer: str, options: tuple[Option, ...]) -> str:
-    """Return the letter of an answer like `(b) crow`; "" if letter and words do not belong to the same option."""
+    """Return the letter of an answer like `(b) crow`; "" if no option has both this letter and these words."""
     match = _ANSWER.fullmatch(answer.strip())
     if match is None:
         return ""

@@ -171,9 +171,10 @@ class SdEval(BenchmarkFolder):
         )
 
     def _find(self, named: str, alone: bool, where: str) -> str | None:
-        """Return the path of a sound, also in another format: first the given path is tried, then the bare file name.
+        """Return the path of a sound, also in another format. The given path is tried first, then the bare file name.
 
-        The bare name is tried only with `alone`, i.e. if one utterance has it: MEAD has hundreds of files 001.wav.
+        The bare name is tried only with `alone`, i.e. if only one utterance has this file name: MEAD has hundreds of
+        files named 001.wav.
         """
         pure = PurePosixPath(named.replace("\\", "/"))
         stems = [str(pure.with_suffix(""))] + ([pure.stem] if alone else [])
@@ -191,7 +192,7 @@ class SdEval(BenchmarkFolder):
 
 
 def _replies(given: object, where: str) -> tuple[str, ...]:
-    """Return the five written replies. The emotion given with each is ignored, as in SD-Eval's own scores."""
+    """Return the five reference replies of a row. Their emotion labels are ignored, as in SD-Eval's own scores."""
     if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
         raise DataError(f"{where}: 'target' holds {kind_of(given)}, but a list of replies is expected")
     return tuple(reply for one in given if (reply := text(one, ("reply",), where)))

@@ -1,7 +1,7 @@
 """Completion scripts for shells, generated from the parsers of all commands and the names of the plug-ins.
 
-One table says what may follow the words before the cursor; the scripts only look it up in the shell's own language, so
-that completing a word starts no Python.
+A table lists the words that may follow the words before the cursor. The scripts look words up in this table in the
+shell's own language, so that completing a word does not start Python.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ ROOMS = {  # argument → the room whose names it takes
 
 
 class Place(NamedTuple):
-    """The words that may follow a command: its flags with their help, its first words, and the values of flags."""
+    """The words that may follow a command: its flags with their help, its positional words, and the values of its
+    flags."""
 
     flags: dict[str, str]
     words: dict[str, str]
@@ -43,7 +44,7 @@ def script(shell: str) -> str:
 
 
 def places() -> dict[str, Place]:
-    """Return what may follow each command and subcommand, by its words: "", "run", "build open", …"""
+    """Return the words that may follow each command and subcommand. The keys are "", "run", "build open", …"""
     commands = registry.builtins("cli")
     first = {"--help": "show the commands", "--version": "print the version"}
     found = {"": Place(first, {name: _first_sentence(line) for name, line in commands.items()}, {}, [])}

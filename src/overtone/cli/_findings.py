@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 
 def add_choices(parser: argparse.ArgumentParser, *, by: bool = True) -> None:
-    """Add the flags of `analyze`, `table` and `figure`; a figure has its own breakdown."""
+    """Add the flags that `analyze`, `table` and `figure` share. Without `by`, --by is left out; a figure defines its
+    own."""
     group = parser.add_argument_group("which replies, and how they are read")
     flag = group.add_argument
     if by:
@@ -52,7 +53,11 @@ def add_source(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> Non
 
 
 def read(args: argparse.Namespace) -> tuple[list[Reading], Settings, int]:
-    """Read the runs, then the deaf ones that are not among them. Return them, the settings, and the number of runs."""
+    """Read the runs and the deaf runs that `args` names.
+
+    Return all readings, the settings, and the number of runs. The deaf runs that are not among the runs come after
+    them.
+    """
     from overtone.findings.finding import Settings
     from overtone.results.headline_condition import check_source
     from overtone.results.load import open_run
@@ -78,7 +83,7 @@ def read(args: argparse.Namespace) -> tuple[list[Reading], Settings, int]:
 
 
 def _check_unique(folders: Sequence[Path]) -> None:
-    """Raise UsageError if a run is named twice: it would be compared with itself."""
+    """Raise UsageError if a run is given twice, because it would be compared with itself."""
     seen: set[Path] = set()
     for folder in folders:
         if (real := folder.resolve()) in seen:
@@ -87,13 +92,13 @@ def _check_unique(folders: Sequence[Path]) -> None:
 
 
 def _usual_input(readings: Sequence[Reading]) -> str:
-    """Return audio or, if no run was asked with it (a benchmark in writing), the first input that a run has."""
+    """Return "audio", or the first input that the runs have if no run was asked with audio (a benchmark in writing)."""
     inputs = {a.condition.partition("/")[2]: None for reading in readings for a in reading.answers}
     return "audio" if "audio" in inputs else next(iter(inputs), "audio")
 
 
 def _check_asked(readings: Sequence[Reading], prompt: str, given: str) -> None:
-    """Raise UsageError for a prompt or input that no run has: every finding would be empty."""
+    """Raise UsageError for a prompt or input that no run has, because every finding would be empty."""
     conditions = {a.condition for reading in readings for a in reading.answers}
     inputs = {c.partition("/")[2] for c in conditions}
     prompts = {c.partition("/")[0] for c in conditions} - {"task"}
@@ -140,7 +145,7 @@ def parse_options(given: Sequence[str]) -> dict[str, Any]:
 
 
 def _option(text: str, default: Struct, field: str, value: str) -> Any:
-    """Convert the value of one field. Raises UsageError that says what the field allows."""
+    """Convert the value of one field. Raises UsageError with the values that the field allows."""
     import msgspec
 
     try:

@@ -1,4 +1,5 @@
-"""Judges and the reader of a command: created from their SPECs, run alongside the model, each summed up in one line."""
+"""Judges and the reader of a command: created from their SPECs, run alongside the model, and summarised in a line
+each."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ class Judging:
             check_key(one.spec)
 
     def beside(self, limiters: Limiters, retries: Policy) -> Callable[[Store], AbstractAsyncContextManager[Any]] | None:
-        """Return the context that judges the replies of a run while it continues, or None without judges."""
+        """Return a context that judges the replies while the run continues, or None without judges."""
         if not self.judges:
             return None
         from overtone.judges.judge_run import beside
@@ -52,7 +53,8 @@ class Judging:
         return functools.partial(with_judges, log=log, limiters=limiters, on_judge=self.add_outcome)
 
     def add_outcome(self, label: str, outcome: Outcome) -> None:
-        """Record the outcome of a judge. A later one replaces it and includes the requests and cost so far."""
+        """Record the outcome of a judge. It replaces an earlier outcome, and adds that one's requests and cost to its
+        own."""
         if label in self.outcomes:
             outcome.requests += self.outcomes[label].requests
             outcome.cost += self.outcomes[label].cost
@@ -64,7 +66,8 @@ class Judging:
 
     @property
     def unstopped(self) -> list[Judge]:
-        """The judges that may be asked again: those that did not stop early for a budget or a dead endpoint."""
+        """The judges that may be asked again: those that did not stop early because of a budget or an unreachable
+        endpoint."""
         return [j for j in self.judges if j.label not in self.outcomes or not self.outcomes[j.label].stopped]
 
     def lines(self) -> list[str]:
@@ -72,9 +75,10 @@ class Judging:
         return read + [_line(label, outcome, self.no_reply) for label, outcome in self.outcomes.items()]
 
     def warn(self) -> None:
-        """Print to stderr the judges and readers that failed or gave no or unreadable verdicts.
+        """Print to stderr which judges and readers failed, or gave verdicts that are missing or unreadable.
 
-        Commands that print no tables use this."""
+        Commands that print no tables use this.
+        """
         for label, readout in self.readouts.items():
             if _reader_failed(readout):
                 print(f"overtone: {_reader_line(label, readout)}", file=sys.stderr)

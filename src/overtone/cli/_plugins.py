@@ -1,4 +1,4 @@
-"""The plug-ins of a command line: `--plugin FILE` on every command that may use one, and a file in place of a name."""
+"""Plug-ins on the command line: the flag `--plugin FILE`, and plug-in files given in place of names."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def load_named(args: argparse.Namespace) -> None:
 
 
 def _name(text: str, room: str, files: list[str]) -> str:
-    """Return the text with a plug-in's name for its file."""
+    """Return the text; a plug-in's file in it is replaced by the plug-in's name."""
     match = _FILE.match(text)
     if match is None:
         return text

@@ -47,9 +47,10 @@ def _notebook_line() -> Any:
 
 
 class Line:
-    """One line of text on the standard error stream, drawn again and again until it is stopped.
+    """One line of text on the standard error stream. It is redrawn until it is stopped.
 
-    `text` returns the line. With `keep`, the last text stays on the terminal and ends the lines of a log."""
+    `text` returns the line. With `keep`, the last text remains on the terminal, or is the last line in a log.
+    """
 
     def __init__(self, text: Callable[[], str], *, keep: bool = False) -> None:
         self._text = text
@@ -104,7 +105,8 @@ class _Messages(logging.Handler):
 class Display:
     """Shows what a command is doing: preparing, asking, scoring, reading the results. Use it as a context.
 
-    `start` and `update` are the hooks of a run, `scoring` is that of `score_run`."""
+    A run calls `start` and `update`; `score_run` calls `scoring`.
+    """
 
     def __init__(self, *, verbose: bool = False, quiet: bool = False) -> None:
         self.quiet = quiet
@@ -154,7 +156,7 @@ class Display:
         self.phase("asking")
 
     def update(self, progress: Progress) -> None:
-        """Take the counts of a run that is being asked."""
+        """Show new counts of a run that is being asked."""
         first = self._progress is None
         self._progress = progress
         if first:
@@ -163,7 +165,7 @@ class Display:
             self._began = asked_since
 
     def scoring(self, name: str, done: int, total: int) -> None:
-        """Take the counts of one metric. A reader or judge, whose replies are not counted, has a total of 0."""
+        """Show new counts of one metric. For a reader or judge, whose replies are not counted, `total` is 0."""
         if not self._scored[0]:
             self._score_began.clear()
             self._begin(self._scored_line)

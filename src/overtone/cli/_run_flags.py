@@ -1,4 +1,4 @@
-"""The flags that `run` and `plan` share, and how they become settings."""
+"""The flags that `run` and `plan` share, and their conversion to settings."""
 
 from __future__ import annotations
 
@@ -132,7 +132,8 @@ def asked_of(args: argparse.Namespace) -> tuple[list[Settings], Path | None]:
 
 
 def untrusted(file: RunFile, flags: Mapping[str, Any]) -> str:
-    """Return why a run file may not do what it asks for and the command that allows it, or "" if it may."""
+    """Return why a run file needs the user's trust, with the command that gives it; "" if it is trusted or needs
+    none."""
     from overtone import trusted_files
     from overtone.paths import shown
 

@@ -173,7 +173,8 @@ def _into(log: Path) -> Iterator[None]:
 
 
 def sentence(folder: Path) -> str:
-    """Return the main numbers of a run in one line: questions about the voice and about reasons, words, replies."""
+    """Return the main numbers of a run in one line: accuracy on questions about the voice and about reasons, words,
+    replies."""
     from overtone.results.load import open_run
     from overtone.results.summary import summarise_reading
 

@@ -29,7 +29,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_pair_flags(parser: argparse.ArgumentParser) -> None:
-    """Add the flags of --format preferences, and store their names and defaults: other formats reject them."""
+    """Add the flags of --format preferences. Their names and defaults are stored, so that other formats can reject
+    them."""
     pairs = parser.add_argument_group("only for --format preferences")
     flag = pairs.add_argument
     flags = [

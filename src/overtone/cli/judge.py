@@ -122,7 +122,7 @@ class _Measured(NamedTuple):
 
 
 def _validate_one(args: argparse.Namespace, text: str, *, several: bool = False) -> _Measured:
-    """Measure one judge against people. If there are several, each gets its own folder."""
+    """Measure one judge against people. With `several`, the judge's files go to a folder of its own."""
     import msgspec
 
     from overtone.cli._judge import finish, print_validation, remember, write_json
@@ -181,7 +181,8 @@ def _recorded(args: argparse.Namespace, file: Path) -> tuple[Labels, Labels, Rub
 
 
 def _labels(args: argparse.Namespace, judge: Judge) -> tuple[Labels, Rubric]:
-    """Return the labels and their rubric: the named one, the one of their layout, or the judge's only one."""
+    """Return the labels and their rubric: the one that the user names, the one of the labels' layout, or the judge's
+    only one."""
     from overtone.judge_trust import labels as people
     from overtone.judges import rubric as rubrics
     from overtone.judges.policy import STANDARD

@@ -36,7 +36,7 @@ class Hears(Protocol):
 
 @dataclass
 class Row:
-    """One file: its values by name, and the reason for each metric without values."""
+    """The results of one file: its values by name, and for each metric without values the reason."""
 
     file: str
     seconds: float | None = None

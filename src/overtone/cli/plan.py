@@ -97,7 +97,8 @@ def _shown(settings: Settings, plan: Plan) -> str:
 
 
 def _refusals(specs: Sequence[Spec]) -> list[str]:
-    """Return why `overtone run` would refuse to start: a key is missing or must not be sent to the SPEC's URL."""
+    """Return the reasons why `overtone run` would not start: a key is missing, or must not be sent to the SPEC's
+    URL."""
     from overtone.runs.session import check_key
 
     refusals = []
@@ -110,7 +111,8 @@ def _refusals(specs: Sequence[Spec]) -> list[str]:
 
 
 def _read(reader: Judge, replies: Mapping[str, int]) -> str:
-    """Return a line with the maximum number of a reader's requests. The rules read most answers without it."""
+    """Return a line with the largest possible number of requests to a reader. The rules read most answers without
+    it."""
     from overtone.judges.choice_reader import kept_check, known_replies
 
     first = 0 if kept_check(reader) else len(known_replies()) * reader.policy.repeats
@@ -119,7 +121,8 @@ def _read(reader: Judge, replies: Mapping[str, int]) -> str:
 
 
 def _judged(judge: Judge, replies: Mapping[str, int], benchmark: str) -> str:
-    """Return a line with the maximum number of a judge's requests. A rubric for some styles only needs fewer."""
+    """Return a line with the largest possible number of requests to a judge. A rubric that applies to few styles needs
+    fewer."""
     from overtone.judges.judge_run import with_own_rubrics
     from overtone.judges.rubric import load
     from overtone.suite import find_suite

@@ -60,7 +60,8 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _report(folders: list[Path], page: Path, missing: dict[Path, str], *, quiet: bool) -> int:
-    """Write one report of all runs. It names failed runs but does not read their folders, which may hold others."""
+    """Write one report of all runs. Failed runs are named, but their folders are not read, because they may hold other
+    runs."""
     from overtone.report.page import write_report
 
     done = [folder for folder in folders if folder not in missing]

@@ -67,7 +67,8 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _forget(runs: list[Path], judges: list[str]) -> None:
-    """Remove the scores and verdicts of judges from runs and print the counts. Raises UsageError for unknown ones."""
+    """Remove the scores and verdicts of judges from runs, and print the counts. Raises UsageError for an unknown
+    judge."""
     from overtone.judges.forget import forget
     from overtone.paths import shown
 

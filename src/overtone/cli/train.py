@@ -164,7 +164,7 @@ def _text(args: argparse.Namespace) -> bool:
 
 
 def _both(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the settings that both kinds share."""
+    """Return the settings that both kinds of training share."""
     plain = {name: getattr(args, name) for name in ("out", "seed", "minutes", "resume", "device", "log_every")}
     return {"data": tuple(args.data), **plain, **_given(args, ("save_minutes",))}
 

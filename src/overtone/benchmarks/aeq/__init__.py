@@ -171,7 +171,8 @@ class Aeq(BenchmarkFolder):
             )  # fmt: skip
 
     def _text(self, fields: Fields, names: tuple[str, ...], where: str) -> str:
-        """Return the first text under one of `names`. A list or an object there has another meaning and is skipped."""
+        """Return the first text under one of `names`. A list or an object under such a name means something else and is
+        skipped."""
         plain = {key: fields[key] for key in names if isinstance(fields.get(key), str | int | float)}
         return text({k: v for k, v in plain.items() if not isinstance(v, bool)}, names, where)
 
@@ -213,8 +214,11 @@ class Aeq(BenchmarkFolder):
 
 
 def _setting(stated: str, tone: str, names: str) -> str:
-    """Return "tone" or "context", whichever varies in a row's group: as the row states, else from the names of its
-    source and files, else "tone" if the row has a tone; "" if unknown."""
+    """Return what varies in a row's group: "tone", "context", or "" if unknown.
+
+    The row may state it. Otherwise the names of its source and files decide; otherwise a row with a tone varies the
+    tone.
+    """
     for given in (stated, names):
         if _TONE_NAME.search(given):
             return "tone"
@@ -230,7 +234,8 @@ def _group(name: str, setting: str, utterance: str) -> str:
 
 
 def _cue(tone: str) -> str:
-    """Return the slug of our cue for a tone; a tone without a cue ("neutral") unchanged; "" for an unknown tone."""
+    """Return the slug of our cue for a tone. A tone without a cue, such as "neutral", is returned unchanged, an unknown
+    tone as ""."""
     name = tone.strip().lower()
     if name in PLAIN:
         return name

@@ -1,4 +1,5 @@
-"""Rows of AEQ-Bench that ask a model to judge: choose the best of several spoken replies, or rate one as people did."""
+"""Rows of AEQ-Bench that ask a model to judge: choose the best of several spoken replies, or rate one reply. The right
+answers are those of people."""
 
 from __future__ import annotations
 
@@ -56,7 +57,7 @@ def judge_items(
 
 
 def _step(label: object) -> str:
-    """Return the letter of Good, Fair or Poor, also given as 3, 2 or 1; "" for anything else."""
+    """Return the letter for Good, Fair or Poor, which may also be written as 3, 2 or 1; "" for any other label."""
     if isinstance(label, bool) or not isinstance(label, str | int | float):
         return ""
     plain = f"{label:g}" if isinstance(label, int | float) else label.strip().lower()

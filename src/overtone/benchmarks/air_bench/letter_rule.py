@@ -21,7 +21,7 @@ SCORES = {  # the benchmark's own table shows it
 
 
 def letter(reply: str) -> str:
-    """Return the letter that AIR-Bench reads, or "": "A dog barks" is an A, "The answer is B." is a B."""
+    """Return the letter that AIR-Bench reads, or "". It reads A in "A dog barks" and B in "The answer is B."."""
     text = reply.strip().replace("\n", "")
     if text == "None":
         return ""

@@ -142,7 +142,8 @@ class Dream(BenchmarkFolder):
             self._add(dialogue, baselines)
 
     def _train(self) -> list[Dialogue] | None:
-        """Return the train split for the baselines, or None if it is missing or is itself asked."""
+        """Return the train split for the baselines; None if it is missing, or if the train split is the one that is
+        asked."""
         path = split_file(self.root, "train")
         if path is not None and self.split != "train":
             return read_dialogues(path)
@@ -183,7 +184,8 @@ class Dream(BenchmarkFolder):
 
 
 def types_of(question: Question) -> str:
-    """Return the types of a question, e.g. "+logic ~commonsense": both annotators say logic, one also commonsense."""
+    """Return the types of a question as text. `+` marks a type that both annotators chose, `~` one that only one chose,
+    e.g. "+logic ~commonsense"."""
     both = [letter for letter in TYPES if question.types and all(letter in types for types in question.types)]
     either = [letter for letter in TYPES if any(letter in types for types in question.types)]
     return " ".join((AGREED if letter in both else DISPUTED) + TYPES[letter] for letter in either)

@@ -1,12 +1,12 @@
 """Baselines that answer DREAM's questions without understanding them, computed from the files.
 
 - longest: the option with the most characters.
-- options: question and options without the dialogue. Each pair of a question word and an option word counts
-  log((r + 1) / (w / 2 + 1)), where r and w are the numbers of right and wrong options of the train split with this
-  pair; the mean over pairs decides. (Two of three options are wrong, hence w / 2.)
-- window: the sliding window of MCTest (Richardson et al., 2013). Among windows of the dialogue as long as the number of
-  distinct words in question and option, the best sum of log(1 + 1 / c) over words that occur in either; c is a word's
-  count in the dialogue.
+- options: uses question and options, but not the dialogue. Each pair of a question word and an option word has the
+  value log((r + 1) / (w / 2 + 1)), where r and w are the numbers of right and wrong options of the train split with
+  this pair; the option with the highest mean over pairs wins. (Two of three options are wrong, hence w / 2.)
+- window: the sliding window of MCTest (Richardson et al., 2013). A window has as many words as question and option
+  have distinct words. Its score is the sum of log(1 + 1 / c) over its words that occur in question or option, where c
+  is a word's count in the dialogue. The best window of the dialogue is the option's score.
 - overlap: the mean inverse document frequency, log((N + 1) / (n + 1)) over the train dialogues, of the option's words;
   words that are not in the dialogue count 0.
 

@@ -1,4 +1,5 @@
-"""Results that others claim for DREAM. None was verified here: the prompts, the readings and the recordings differ."""
+"""Results that others claim for DREAM. No result was verified here: prompts, ways of reading answers and recordings
+differ."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """EChat-eval: does a spoken reply use the emotion, age, gender or sound event heard, or several of them at once?
 
 Two forms are read: the open set that `overtone build echat-eval` makes (`echat_eval.json`), and records in the raw form
-of EChat-200K: JSON Lines in `.jsonl` or `.list` files, or an unpacked shard (KEY.wav, KEY.txt, KEY.extra). The form of
-the EChat-eval release is not known, so a field is accepted under several keys.
+of EChat-200K. Raw records are JSON Lines in `.jsonl` or `.list` files, or an unpacked shard (KEY.wav, KEY.txt,
+KEY.extra). The form of the EChat-eval release is not known, so a field is accepted under several keys.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ NOT_COMPARABLE = (
 
 
 def marks(*keys: str, by: str = "") -> Means:
-    """Return a mean of equally weighted dimensions, scaled from 1–5 to 0–100. Unjudged replies do not count."""
+    """Return the rule for a column that averages these dimensions with equal weights, scaled from 1–5 to 0–100.
+    Unjudged replies do not count."""
     return Means(by, scores=keys, offset=-1, times=25)
 
 
@@ -165,7 +166,7 @@ class EchatEval(BenchmarkFolder):
             )
 
     def _files(self) -> Iterator[tuple[Path, Iterator[tuple[str, Fields]]]]:
-        """Yield every file with its records, each record with its place in the file."""
+        """Yield every file with its records. Each record comes with its place in the file."""
         if (self.root / OPEN).is_file():
             path = inside(self.root, OPEN)
             yield path, read_objects(path)
@@ -218,7 +219,8 @@ class EchatEval(BenchmarkFolder):
             self._items.append(self._item(name, category, labels, clip, words, fields, extra, path, where))
 
     def _category(self, fields: Fields, extra: Fields, path: Path, labels: list[Label], where: str) -> str:
-        """Return the category that the record, its file or its folder names; otherwise the category of its labels."""
+        """Return the category that the record, its file or its folder names. If none is named, its labels determine
+        it."""
         stated = text(fields, ("category", "task_type", "type"), where) or text(extra, ("category",), where)
         file = "" if path.suffix == ".extra" else path.stem
         folder = "" if path.parent == self.root else path.parent.name

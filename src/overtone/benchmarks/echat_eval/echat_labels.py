@@ -82,7 +82,8 @@ class Label(Struct, frozen=True):
 
 
 def label(kind: str, text: str) -> Label | None:
-    """Return the label for a record's text, or None if the text means no label. An unknown word is kept as it is."""
+    """Return the label for a record's text, or None if the text says that there is no label. An unknown word becomes a
+    label."""
     plain = bare(text)
     if plain in _NO_LABEL:
         return None
@@ -92,7 +93,8 @@ def label(kind: str, text: str) -> Label | None:
 
 
 def wanted(text: str) -> str:
-    """Return an English name for the emotion that a reply's voice should have; "" if the text means no label."""
+    """Return an English name for the emotion that a reply's voice should have; "" if the text says that there is no
+    label."""
     plain = bare(text)
     return "" if plain in _NO_LABEL else REPLY_EMOTIONS.get(plain) or _LABELS["emotion"].get(plain, plain)
 

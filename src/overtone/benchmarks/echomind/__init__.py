@@ -74,7 +74,8 @@ SUITE = Suite(
 
 
 class EchoMind:
-    """A folder in EchoMind's layout. `warnings` reports what was left out or guessed. No sound is opened."""
+    """A folder in EchoMind's layout. `warnings` reports the records that were left out or guessed. No sound is
+    opened."""
 
     kinds: Mapping[str, int] = KINDS
 
@@ -152,11 +153,12 @@ class EchoMind:
         )
 
     def _status(self, cue: str) -> str:
-        """Return whether listeners or models were shown to hear this cue in the clips; EchoMind does not say, so ""."""
+        """Return whether this cue was shown to be audible in the clips. EchoMind does not say so, hence ""."""
         return ""
 
     def _part(self, kind: str, fields: Fields, where: str) -> str:
-        """Return the part of the benchmark that a script or question belongs to; all of EchoMind is core, so ""."""
+        """Return the part of the benchmark that a script or question belongs to. All of EchoMind is the core part,
+        hence ""."""
         return ""
 
     def _read_scripts(self, source: Source) -> list[Script]:
@@ -214,7 +216,7 @@ class EchoMind:
     def _alternative(
         self, block: Fields, named: str, cue: str, case_id: str, source: Source, where: str
     ) -> tuple[str, str]:
-        """Return the cue of the alternative: its label, otherwise the cue in its file name if it differs from `cue`."""
+        """Return the cue of the alternative clip: its label, or the cue in its file name if that differs from `cue`."""
         label = read.cue_of(block, "alternative", where)
         if not label and named:
             parsed = read.parse_name(named)
@@ -295,14 +297,15 @@ class EchoMind:
         return category
 
     def _shared(self, value: T) -> T:
-        """Return an equal value met before, to save memory: most questions of a benchmark are the same few texts."""
+        """Return the first equal value that was passed, so that equal texts are stored once. Most questions share a few
+        texts."""
         shared: T = self._common.setdefault(value, value)
         return shared
 
     def _by_name(
         self, source: Source, clip: str, folder: str, cases: Mapping[str, Script], identity: str
     ) -> tuple[Script, str]:
-        """Return script and style of a clip that no script names, from the clip's file name."""
+        """Return the script and style of a clip from its file name, for a clip that is not listed in any script."""
         parsed = read.parse_name(clip, folder)
         if parsed is None:
             self.notices.add(
@@ -324,12 +327,12 @@ class EchoMind:
 
 
 def digest(fields: Fields) -> int:
-    """Return a number that two records share if their fields are equal."""
+    """Return a hash of a record's fields. Records with equal fields have the same hash."""
     return hash(msgspec.json.encode(fields))
 
 
 def _control_of(fields: Fields, where: str) -> str:
-    """Return the style that the control clip repeats, from the file name of its reference reply."""
+    """Return the style whose delivery the control clip repeats, from the file name of its reference reply."""
     parsed = read.parse_name(read.reply_of(read.block(fields, "control", where))[1])
     return parsed.style if parsed and parsed.style != "control" else "neutral"
 

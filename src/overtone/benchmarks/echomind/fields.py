@@ -55,7 +55,8 @@ _NAMES: dict[int, dict[str, str]] = {
 
 
 def block(fields: Fields, style: str, where: str) -> Fields:
-    """Return the fields of a script about one style: a nested object, or the keys that begin with the style's name."""
+    """Return the fields of a script that belong to one style: a nested object, or the keys that begin with the style's
+    name."""
     for key in (f"{style}_audio_info", f"{style}_info", style):
         value = fields.get(key)
         if isinstance(value, dict):
@@ -66,7 +67,7 @@ def block(fields: Fields, style: str, where: str) -> Fields:
 
 
 def clip_of(fields: Fields, style: str, where: str) -> str:
-    """Return the path of the clip that a style's block names, or ""."""
+    """Return the path of the clip in a style's block, or "" if it is missing."""
     keys = (
         f"{style}_input_audio_file",
         "input_audio_file",
@@ -103,7 +104,8 @@ def kinds_of(fields: Fields) -> list[str]:
 
 
 def category_of(level: int, texts: Sequence[str]) -> str:
-    """Return our category of a question, from the first of `texts` (its types, stem and id) that has one, or ""."""
+    """Return the category of a question; "" if unknown. `texts` are its types, stem and id; the first that has one
+    decides."""
     return next((category for given in texts if (category := _category(level, given))), "")
 
 

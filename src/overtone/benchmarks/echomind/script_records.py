@@ -1,4 +1,4 @@
-"""EchoMind's scripts and questions once read, before they become items."""
+"""EchoMind's scripts and questions as they are read from files, before they become items."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ class Spoken(Struct, frozen=True):
 
 
 class Script(Struct, frozen=True):
-    """One script and its styles whose clips exist. `cue` is the cue of the target clip, `other` of the alternative."""
+    """One script with the styles whose clips exist. `cue` is the cue of the target clip, `other` that of the
+    alternative clip."""
 
     case_id: str
     words: str = ""

@@ -1,7 +1,7 @@
 """EmoBank: how does a reader, and how does the writer, of a sentence feel? Valence, arousal and dominance.
 
-One item per sentence and perspective. All sentences are asked; tables select the official test rows, a fold of whole
-documents or a genre, so that a model that was trained on the rest is read at the rows that it has not seen.
+There is one item per sentence and perspective. All sentences are asked. Tables select the official test rows, a fold of
+whole documents, or a genre, so that a model can be evaluated on the rows that it was not trained on.
 """
 
 from __future__ import annotations

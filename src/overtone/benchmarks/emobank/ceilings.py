@@ -15,7 +15,8 @@ def rater_ceilings(bank: Bank, who: str) -> list[float]:
 
 
 def gap_reliability(bank: Bank) -> list[float]:
-    """Return the share of the variance of reader − writer that is not rating noise; below 0 if noise explains all."""
+    """Return, per dimension, the share of the variance of reader − writer that is not rating noise. It is below 0 if
+    the noise is larger than the variance."""
     found = []
     for d in range(len(DIMENSIONS)):
         reader, writer = (bank.means[who][:, d] for who in PERSPECTIVES)

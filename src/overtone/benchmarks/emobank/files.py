@@ -1,7 +1,8 @@
 """Read EmoBank's files and check them against each other, so that a damaged or different version is refused.
 
-The authors dropped ratings of 1, 1, 1. Without them, the number and the means of the single ratings must be those of
-`reader.csv` and `writer.csv` for every sentence, and the weighted means of both perspectives those of `emobank.csv`.
+The authors dropped ratings of 1, 1, 1. The remaining single ratings must have the number and the means that
+`reader.csv` and `writer.csv` state for every sentence. The weighted means of both perspectives must be those of
+`emobank.csv`.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def read_bank(folder: Path) -> Bank:
     """Read the sentences that have both perspectives, in the order of `emobank.csv`.
 
     Raise DataError, with file and line, for a missing file, column or id, for a rating out of range, a duplicated id, a
-    sentence without one of the perspectives, and for means that are not those of their ratings.
+    sentence without one of the perspectives, and for means that do not match their ratings.
     """
     paths = {name: _path(folder, name) for name in FILES}
     sentences = _sentences(paths["emobank.csv"])
@@ -119,7 +120,7 @@ def _means(path: Path) -> dict[str, _Mean]:
 
 
 def _ratings(path: Path) -> dict[str, list[tuple[float, ...]]]:
-    """Return id → its ratings, without those of 1, 1, 1."""
+    """Return id → its ratings. Ratings of 1, 1, 1 are left out, as the authors did."""
     found: dict[str, list[tuple[float, ...]]] = {}
     for where, row in read_csv(path, ("id", *DIMENSIONS)):
         rating = _numbers(row, where)
@@ -151,7 +152,7 @@ def _numbers(row: Mapping[str, str], where: str) -> tuple[float, ...]:
 
 
 def _check_means(means: Mapping[str, _Mean], ratings: Mapping[str, list[tuple[float, ...]]], rated: Path) -> None:
-    """Raise DataError unless every line has the number and the means of its single ratings."""
+    """Raise DataError unless the number and the means in every line match its single ratings."""
     name = shown(rated.name)
     for sentence, mean in means.items():
         single = ratings.get(sentence, [])
@@ -174,7 +175,8 @@ def _check_means(means: Mapping[str, _Mean], ratings: Mapping[str, list[tuple[fl
 def _check_perspectives(
     sentences: Mapping[str, _Sentence], means: Mapping[str, Mapping[str, _Mean]], paths: Mapping[str, Path]
 ) -> None:
-    """Raise DataError unless `emobank.csv` has exactly the sentences with both perspectives, and their common mean."""
+    """Raise DataError unless `emobank.csv` has exactly the sentences with both perspectives, with the means over
+    both."""
     for name, sentence in sentences.items():
         for who in PERSPECTIVES:
             if name not in means[who]:

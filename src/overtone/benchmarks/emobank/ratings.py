@@ -52,7 +52,7 @@ class Vad(ReplyMetric):
 
 
 def expected_digit(step: Sequence[Likelihood]) -> float:
-    """Return the expected value over the digits, whose probabilities are made to sum to 1."""
+    """Return the expected value over the digits 1 to 9. Their probabilities are normalised to a sum of 1."""
     most = max(one.total for one in step)
     weights = [math.exp(one.total - most) for one in step]
     return sum(int(digit) * weight for digit, weight in zip(DIGITS, weights, strict=True)) / sum(weights)
@@ -74,7 +74,7 @@ def read_rating(answer: str) -> list[float] | str:
 
 
 def _named(text: str) -> list[float] | None:
-    """Return the number after each dimension's name, None unless each has exactly one."""
+    """Return the number after each dimension's name, or None unless every dimension has exactly one number."""
     numbers = []
     for name in DIMENSIONS:
         pattern = rf"\b(?:{name}|{name[0]})\b[^\w\d.-]*(?:(?:rating|score|is|of)\b[^\w\d.-]*)*(-?\d+(?:\.\d+)?)(?!\w)"

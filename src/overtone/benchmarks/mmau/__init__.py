@@ -206,7 +206,8 @@ def _kinds(category: Any, where: str) -> list[str]:
 
 
 def predictions(root: Path, replies: Iterable[tuple[Item, str]]) -> list[Fields]:
-    """Return the input for MMAU's evaluation: its question objects, with the model's reply under both usual keys."""
+    """Return the input for MMAU's evaluation: its question objects with the model's reply, stored under both usual
+    keys."""
     texts = {item.id: reply for item, reply in replies}
     rows = [row for path in files_of(root) for row in read_objects(path)]
     replied = [(fields, texts.get(identity(fields, where))) for where, fields in rows]

@@ -1,6 +1,6 @@
-"""MMAU's rule for reading an answer: the reply has every word of the right choice, and no word that is in wrong choices
-only. Reproduced with all its quirks, to be comparable with published numbers; `accuracy` reads the same replies.
-"""
+"""MMAU's rule for reading an answer: a reply is right if it has every word of the right choice, and none that occurs
+only in wrong choices. The rule is reproduced with all its quirks, to be comparable with published numbers. The metric
+`accuracy` reads the same replies by our own rules."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def tokens(text: str) -> set[str]:
 
 
 def judged(answer: str, prediction: str, choices: Iterable[str]) -> tuple[bool, set[str], set[str]]:
-    """Return whether the prediction matches, the answer's words that it lacks, and the wrong choices' words it has."""
+    """Return whether the prediction matches the answer, the answer's words that it lacks, and its words from wrong
+    choices."""
     words_said, right = tokens(prediction), tokens(answer)
     wrong: set[str] = set()
     for choice in choices:

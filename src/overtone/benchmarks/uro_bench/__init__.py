@@ -1,7 +1,7 @@
 """URO-Bench: forty sets of spoken requests, basic and pro, English and Chinese, answered in speech.
 
 It is read from the unpacked archive: `basic/` and `pro/` hold one folder per set, with `test.jsonl` and sounds. The
-reply's audio is scored: a judge or a metric reads its transcript (`sets.py` lists which).
+reply's audio is scored: a judge or a metric reads its transcript. `sets.py` lists how each set is scored.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class UroBench(BenchmarkFolder):
 
 
 def _texts(given: object, where: str) -> tuple[str, ...]:
-    """Return the references of a row, which gives one or a list of them; numbers become text."""
+    """Return the references of a row. The row has one reference or a list; numbers become text."""
     rows = given if isinstance(given, list) else [given]
     if any(isinstance(one, bool) or not isinstance(one, str | int | float | None) for one in rows):
         raise DataError(f"{where}: 'target_text' holds {kind_of(given)}, but text or a list of texts is expected")

@@ -1,4 +1,5 @@
-"""URO-Bench's forty sets, each with its track, language, ability and way of scoring; tables; and published results."""
+"""URO-Bench's forty sets, each with its track, language, ability and way of scoring; also its tables and published
+results."""
 
 from __future__ import annotations
 

@@ -158,7 +158,8 @@ class VoxDialogue(BenchmarkFolder):
                 self._add(path, topic, places[0], lines, at)
 
     def _joined(self, path: Path, topic: str, names: Sequence[str], lines: Sequence[Line]) -> bool:
-        """Return whether an audio file has this dialogue. If it does but has no label, add the label of `lines`."""
+        """Return whether an audio file has this dialogue. If it does, but the dialogue has no label there, add that of
+        `lines`."""
         known = [one for one in (self._identity(path, topic, name) for name in names) if one in self._dialogues]
         for identity in known:
             recorded, item = self._dialogues[identity]
@@ -246,7 +247,7 @@ class VoxDialogue(BenchmarkFolder):
     def _clip(self, path: Path, line: Line, where: str) -> str | None:
         """Return the path of a line's recording, looked up from every folder above the file, or None.
 
-        An absolute path is one of the makers' machines; only its topic, dialogue and file name are used.
+        An absolute path is a path on the authors' machine; only its topic, dialogue and file name are used.
         """
         pure = PurePosixPath(line.wav.replace("\\", "/"))
         named = "/".join(pure.parts[-3:]) if pure.is_absolute() else str(pure)
@@ -316,7 +317,7 @@ def _parsed(line: str, where: str) -> Line:
 
 
 def _labelled(item: Item, label: Label | None) -> dict[str, Any]:
-    """Return field → new value for the fields of an item that a label of its last turn determines."""
+    """Return field → new value for the fields of an item that depend on the label of its last turn."""
     if label is None:
         return {"status": UNKNOWN}
     *before, last = item.turns
@@ -325,9 +326,9 @@ def _labelled(item: Item, label: Label | None) -> dict[str, Any]:
 
 
 def _same(recorded: Sequence[Line], written: Sequence[Line]) -> bool:
-    """Return whether two files describe the same dialogue.
+    """Return whether an audio file and a generation file describe the same dialogue.
 
-    In the repository's audio file, the current turn repeats the words of the turn before it. This line may differ.
+    In the repository's audio file, the current turn repeats the words of the turn before it. So this turn may differ.
     """
     if len(recorded) != len(written):
         return False

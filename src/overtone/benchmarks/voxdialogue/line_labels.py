@@ -1,4 +1,4 @@
-"""Labels of VoxDialogue's lines: the sound that should be heard, from the style, the text's marks or the voice.
+"""Labels of VoxDialogue's lines: how a line should sound, from its style, the marks in its text, or its voice.
 
 Generation files give a style as a list, "(male, neutral, 75)". Audio files give a sentence made from it: "A male
 speaker with normal pitch, normal speaking rate, and neutral emotion. Volume is loud". The sentence leaves out age and
@@ -92,7 +92,8 @@ def _label(attribute: str, value: str) -> Label:
 
 
 def _sounds(content: str) -> Label:
-    """Return a label with a line's first three marked sounds and their positions; the judge is asked about both."""
+    """Return a label with a line's first three marked sounds and their positions, because the judge is asked about
+    both."""
     sounds = []
     for mark in itertools.islice(_SOUND.finditer(content), 3):
         before, after = _plain(content[: mark.start()]), _plain(content[mark.end() :])

@@ -46,5 +46,5 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Build, with a line of progress on stderr and the counts on stdout."""
+    """Build the set. Progress goes to stderr as one line, the counts go to stdout."""
     return int(args.build(args))

@@ -20,7 +20,7 @@ SHOWN = 12  # findings of the gates; gates.json has all
 
 
 def positive(text: str) -> int:
-    """Read a whole number of at least 1."""
+    """Convert a flag's value to a whole number of at least 1."""
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError(f"must be at least 1, not {value}")
@@ -28,7 +28,7 @@ def positive(text: str) -> int:
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Read names separated by commas; there must be one."""
+    """Convert a flag's value, names separated by commas, to a tuple of at least one name."""
     given = tuple(filter(None, (name.strip() for name in text.split(","))))
     if not given:
         raise argparse.ArgumentTypeError("name at least one")
@@ -42,7 +42,7 @@ def add_out(parser: argparse.ArgumentParser) -> None:
 
 
 def add_making(parser: argparse.ArgumentParser) -> None:
-    """Add the flags of sets that are made here: how many processes, which randomness, whether gates run."""
+    """Add the flags of sets that are generated here: the number of processes, the seed, and whether gates run."""
     flag = parser.add_argument_group("how it is made").add_argument
     flag("--jobs", metavar="N", type=positive, help="number of processes (default: one per core)")
     flag("--seed", metavar="N", type=int, default=0, help="seed of all randomness (default: 0)")
@@ -69,7 +69,7 @@ def add_speaking(parser: argparse.ArgumentParser) -> None:
 
 
 def options_of(args: argparse.Namespace) -> Options:
-    """Return how a set is spoken."""
+    """Return the settings that say how a set is spoken."""
     from overtone.build.sound_plan import Options
 
     voices = tuple(args.voice) or Options().voices
@@ -77,7 +77,7 @@ def options_of(args: argparse.Namespace) -> Options:
 
 
 def print_rest(built: Built, args: argparse.Namespace) -> None:
-    """Print what the gates found, the licence and the speed."""
+    """Print the results of the gates, the licence and the speed."""
     if built.gate_report.ran:
         for gate, (checked, failed) in built.gate_report.counts().items():
             print(f"gate {gate:<16} {checked:>5} checked, {failed:>4} left out")
@@ -108,7 +108,8 @@ def print_rest(built: Built, args: argparse.Namespace) -> None:
 
 
 def progress() -> Callable[[str, int, int], None]:
-    """Return a function that draws a moving line with the time left on a terminal, or a plain line in a log."""
+    """Return a function that shows progress: a moving line with the time left on a terminal, or plain lines in a
+    log."""
     terminal = sys.stderr.isatty()
     began: dict[str, tuple[float, int]] = {}  # when, and how much an earlier build had done
     drawn = 0.0
