@@ -215,7 +215,7 @@ def _kept(v: Variation, checked: GateReport) -> tuple[Variant, ...]:
 
 
 def _whole(checked: GateReport, part: Sequence[Variation]) -> GateReport:
-    """Leave out each group of which too few variants passed for a comparison."""
+    """Leave out each group in which too few variants passed for a comparison."""
     thin = [v.id for v in part if v.id not in checked.scripts and len(_kept(v, checked)) < _LEAST[v.setting]]
     reason = "too few of its variants pass to compare them; see them above"
     findings = (*checked.findings, *(Finding(_GATE, name, reason) for name in thin))

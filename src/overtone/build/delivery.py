@@ -127,7 +127,7 @@ def deliver(
 
 
 def _for(recipe: Recipe, pitch: float, scale: float) -> Recipe:
-    """Convert a recipe that imitates another speaker into factors on this speaker's pitch and throat."""
+    """Convert a recipe that imitates another speaker into factors for this speaker's pitch and throat size."""
     if not recipe.become:
         return recipe
     f0 = recipe.f0 * (recipe.hertz / pitch) ** recipe.become
@@ -273,8 +273,8 @@ def _detail(envelope: Array) -> Array:
 
 
 def _slope(bins: int, pivot: float, db: float) -> Array:
-    """Return a spectral slope of `db` per octave around |pivot| Hz, from 100 Hz to 6 kHz. If `pivot` is negative, the
-    slope is flat above |pivot|."""
+    """Return a spectral slope of `db` per octave around |pivot| Hz, between 100 Hz and 6 kHz. If `pivot` is negative,
+    the slope is flat above |pivot|."""
     hertz = np.clip(np.linspace(0, RATE / 2, bins), 100.0, 6000.0)
     octaves = np.log2(hertz / abs(pivot))
     return np.asarray(db * (np.minimum(octaves, 0) if pivot < 0 else octaves))[None, :]

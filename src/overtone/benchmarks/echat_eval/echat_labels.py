@@ -82,8 +82,7 @@ class Label(Struct, frozen=True):
 
 
 def label(kind: str, text: str) -> Label | None:
-    """Return the label for a record's text, or None if the text says that there is no label. An unknown word becomes a
-    label."""
+    """Return the label for a record's text, or None for a text like "none". An unknown word becomes a label too."""
     plain = bare(text)
     if plain in _NO_LABEL:
         return None
@@ -93,8 +92,7 @@ def label(kind: str, text: str) -> Label | None:
 
 
 def wanted(text: str) -> str:
-    """Return an English name for the emotion that a reply's voice should have; "" if the text says that there is no
-    label."""
+    """Return an English name for the emotion that a reply's voice should have; "" for a text like "none"."""
     plain = bare(text)
     return "" if plain in _NO_LABEL else REPLY_EMOTIONS.get(plain) or _LABELS["emotion"].get(plain, plain)
 

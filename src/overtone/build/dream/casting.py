@@ -1,7 +1,7 @@
 """Choose a voice for every speaker of a dialogue: the sex by a table of labels, the voice by the dialogue's id.
 
-M, Man and W, F, Woman are fitted, then titles, roles in a family, and given names. Any other label (A, B, Customer, a
-surname) gets a sex by the seed. All speakers of a dialogue have different voices.
+The table is tried in this order: M, Man, W, F and Woman, then titles, roles in a family, and given names. For any other
+label (A, B, Customer, a surname), the seed decides the sex. All speakers of a dialogue have different voices.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SLIPS = {  # labels of the files that are another speaker's label with stray let
 
 
 def sex_of(label: str) -> str:
-    """Return "male", "female", or "" for a label that the table does not decide."""
+    """Return "male" or "female", or "" if the table does not decide this label."""
     words = [re.sub(r"\d+$", "", word) for word in re.findall(r"[a-z0-9]+", label.lower().replace("'s ", " "))]
     words = [word for word in words if word]
     if not words:

@@ -40,7 +40,8 @@ class Line(Struct, frozen=True):
 
 
 class Question(Struct, frozen=True):
-    """A question with three choices. `types` holds the type letters of each annotator, or nothing without them."""
+    """A question with three choices. `types` holds the type letters of each annotator; it is empty without
+    annotations."""
 
     text: str
     choices: tuple[str, ...]

@@ -62,7 +62,7 @@ POSITIONS = 6
 
 
 def surface_names() -> tuple[str, ...]:
-    """Return a description of each of the first columns of the surface block."""
+    """Return a description of each named column of the surface block. These columns come first."""
     return (
         "its length in letters", "its length in words", "its mean word length", "being the longest",
         "being the shortest", "rank of length", *(f"a {name}" for name in _MARKS), "a figure", "a capital",

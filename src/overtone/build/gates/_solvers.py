@@ -68,8 +68,10 @@ def targets(texts: Sequence[Reading], questions: Sequence[Question], features: T
 def out_of_fold(
     x: Matrix, y: NDArray[np.float64], start: NDArray[np.intp], fold: NDArray[np.intp]
 ) -> NDArray[np.float64]:
-    """Score every option with a ridge ranker that was fitted without the option's fold. The ridge strength for each
-    half of the folds is the strength that gives the most right answers within the other half."""
+    """Score every option with a ridge ranker that was fitted without the option's fold.
+
+    For each half of the folds, the ridge strength is the one that gives the most right answers within the other half.
+    """
     owner = np.repeat(fold, np.diff(start))
     rows_of = [np.flatnonzero(owner == f) for f in range(FOLDS)]
     moments = [(x[rows].T @ x[rows], x[rows].T @ y[rows]) for rows in rows_of]
@@ -109,9 +111,9 @@ def by_counts(
 ) -> NDArray[np.float64]:
     """Score an option by how often the same text was right in the other folds, among the same options.
 
-    This detects the rules by which option sets are composed. An option that never occurred before scores 0. In a set
-    that is balanced to the last count, an option that is right more often elsewhere is right less often here. So the
-    sign (whether to follow or to oppose the counts) is chosen too: for each half of the folds, on the other half.
+    This detects the rules by which option sets are composed. An option that never occurred before scores 0. If a set is
+    perfectly balanced, an option that is right more often elsewhere is right less often here. So following the counts
+    can be worse than opposing them. Which of the two is done is chosen for each half of the folds on the other half.
     """
     Key = tuple[str, str, str]
     worth: dict[Key, NDArray[np.float64]] = defaultdict(lambda: np.zeros(FOLDS))

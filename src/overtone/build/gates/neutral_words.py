@@ -22,7 +22,8 @@ _RIDGE = 1.0
 
 
 class Predicted(Struct, frozen=True):
-    """The accuracy of cues predicted by a reader trained on other scripts. `chance` is the accuracy without reading."""
+    """How accurately a reader that was trained on other scripts predicts cues. `chance` is the accuracy without
+    reading."""
 
     what: str
     n: int
