@@ -28,7 +28,7 @@ TASKS = {  # what a user wants to do → commands
     "judge": ("judge", "measure"),
     "find out": ("report", "analyze", "table", "figure", "compare", "check", "case"),
     "build": ("build",),
-    "train": ("train", "evaluate", "serve", "export"),
+    "train": ("train", "study", "evaluate", "serve", "export"),
     "people": ("arena",),
     "housekeeping": ("list", "trust", "verify", "migrate", "completion", "help"),
 }

@@ -64,6 +64,16 @@ def open_model(
     return model
 
 
+def fingerprint(source: str) -> str:
+    """Return the SHA-256 of a model's files, without loading it. Raises UsageError."""
+    if source == "smollm2":
+        return sha256(gguf_file(""))
+    try:
+        return model_source.fingerprint(model_source.check(source))
+    except model_source.BadSource as error:
+        raise UsageError(f"--model: {shown(str(error))}") from None
+
+
 def _smollm2() -> LanguageModel:
     mini = configs.read("mini").model
     tokenizer = open_tokenizer(mini)
@@ -78,7 +88,7 @@ def _smollm2() -> LanguageModel:
             tokenizer_object=inner, eos_token=IM_END, pad_token=IM_END, chat_template=CHATML
         ).save_pretrained(folder)
 
-    return LanguageModel(lm, tokenizer.encode, chatml, tokenizer.eos, save, sha256(gguf_file("")))
+    return LanguageModel(lm, tokenizer.encode, chatml, tokenizer.eos, save, fingerprint("smollm2"))
 
 
 def chatml(asked: str) -> str:
@@ -101,9 +111,8 @@ def _folder(source: str) -> LanguageModel:
 
     ends = lm.generation_config.eos_token_id
     end = tokenizer.eos_token_id if ends is None else ends[0] if isinstance(ends, list) else ends
-    digest = model_source.fingerprint(model_source.check(source))
     return LanguageModel(
-        lm, encode, chat if tokenizer.chat_template else chatml, end, tokenizer.save_pretrained, digest
+        lm, encode, chat if tokenizer.chat_template else chatml, end, tokenizer.save_pretrained, fingerprint(source)
     )
 
 

@@ -34,6 +34,7 @@ from overtone.studies.perspectives.results import write_file
 from overtone.studies.perspectives.tokens import Tokens, tokenise
 
 CONTROL_CONDITIONS = ("words", "told", "none")  # told is packed as a difference to words, so it comes after
+ROOM = 8  # times the trained weights that must be free on the disk: checkpoints need them as well
 _TOKENS: dict[tuple[str, str], Tokens] = {}  # of the last inputs and model
 
 
@@ -51,6 +52,10 @@ class Place:
         """The folder of checkpoints that resume jobs. It can be removed when all are done."""
         return self.out / "state"
 
+    def weights(self, job: Job) -> Path:
+        """The trained weights of an arm, which its tuning on DREAM begins with."""
+        return self.state / f"{replace(job, tuned=False).key}.safetensors"
+
 
 def run_job(
     job: Job,
@@ -63,37 +68,40 @@ def run_job(
     minutes: float = math.inf,
     lora: bool | None = None,
     say: Callable[[str], None] = lambda line: None,
-    world: World | None = None,
 ) -> Path:
     """Train a job's arm, predict its outcomes, and return the file of predictions, `OUT/KEY.npz`.
 
     A finished job is not run again. Raises TimeUp if `minutes` are over before the outcomes; the same call continues.
     """
+    stop = time.monotonic() + 60 * minutes
+    world = distributed.enter(device)
+    try:
+        return run_at(Place(world, out, Clock(stop, say=say), lora), job, study, inputs, model)
+    finally:
+        world.leave()
+
+
+def run_at(place: Place, job: Job, study: Study, inputs: Inputs, model: str) -> Path:
+    """Do the same as `run_job` at a place that exists: its processes, clock and folder."""
     began = time.monotonic()
-    path = out / f"{job.key}.npz"
+    path = place.out / f"{job.key}.npz"
     if path.is_file():
         return path
-    entered = world or distributed.enter(device)
-    try:
-        clock = Clock(began + 60 * minutes, say=say)
-        place = Place(entered, out, clock, lora)
-        opened, losses = trained(job, study, inputs, model, place)
-        learnt = time.monotonic()
-        tokens = tokens_of(inputs, opened)
-        arrays = outcomes(job, study, inputs, tokens, opened.lm, place)
-        if entered.first:
-            about = {
-                **asdict(job), "key": job.key, "study": study.sha256, "data": inputs.sha256, "model": model,
-                "model_sha256": opened.sha256, "lora": opened.lora, "losses": tenths(losses),
-                "seconds": round(time.monotonic() - began, 2), "train_s": round(learnt - began, 2), "runs": 1,
-                "compiled": False, "torch": torch.__version__, "device": device_name(entered.device),
-            }  # fmt: skip
-            write_file(path, about, arrays)
-            shutil.rmtree(place.state / job.key, ignore_errors=True)
-        entered.wait()
-    finally:
-        if world is None:
-            entered.leave()
+    opened, losses = trained(job, study, inputs, model, place)
+    learnt = time.monotonic()
+    arrays = outcomes(job, study, inputs, tokens_of(inputs, opened), opened.lm, place)
+    if place.world.first:
+        about = {
+            **asdict(job), "key": job.key, "study": study.sha256, "data": inputs.sha256, "model": model,
+            "model_sha256": opened.sha256, "lora": opened.lora, "losses": tenths(losses),
+            "seconds": round(time.monotonic() - began, 2), "train_s": round(learnt - began, 2), "runs": 1,
+            "compiled": False, "torch": torch.__version__, "device": device_name(place.world.device),
+        }  # fmt: skip
+        write_file(path, about, arrays)
+        shutil.rmtree(place.state / job.key, ignore_errors=True)
+        if job.tuned:
+            place.weights(job).unlink(missing_ok=True)
+    place.world.wait()
     return path
 
 
@@ -103,7 +111,7 @@ def trained(job: Job, study: Study, inputs: Inputs, model: str, place: Place) ->
     losses: list[float] = []
     opened = open_model(model, lora=place.lora, seed=job.seed, device=world.device)
     tokens = tokens_of(inputs, opened)
-    kept = place.state / f"{replace(job, tuned=False).key}.safetensors"
+    kept = place.weights(job)
     if job.arm != "base" and job.tuned and kept.is_file():
         opened.lm.load_state_dict(load_file(kept), strict=False)
         distributed.spread(opened.lm, world, layers)
@@ -114,7 +122,7 @@ def trained(job: Job, study: Study, inputs: Inputs, model: str, place: Place) ->
         ratings = Ratings.of(tokens, inputs.bank, job.arm, job_rows(inputs.bank, job)[0], job.seed)
         steps = rating_steps(ratings, replies, settings, job.seed, world)
         losses = fit(opened.lm, steps, settings, place.state / job.key / "training", world, place.clock)
-        if job.split == "document" and not job.tuned and "tuned" in inputs.outcomes:
+        if job.split == "document" and not job.tuned and "tuned" in inputs.outcomes and room_for(opened, place):
             keep(opened, kept, world)
     else:
         distributed.spread(opened.lm, world, layers)
@@ -123,6 +131,12 @@ def trained(job: Job, study: Study, inputs: Inputs, model: str, place: Place) ->
         steps = tuning_steps(job, tokens, settings, world)
         losses = fit(opened.lm, steps, settings, place.state / job.key / "tuning", world, place.clock)
     return opened, losses
+
+
+def room_for(opened: LanguageModel, place: Place) -> bool:
+    """Return whether the disk has room for trained weights. The tuning trains an arm again whose weights are not kept."""
+    needed = ROOM * sum(p.numel() * p.element_size() for p in opened.learning.values())
+    return not place.world.agree(shutil.disk_usage(place.out).free < needed)
 
 
 def tuning_steps(job: Job, tokens: Tokens, settings: Settings, world: World) -> Iterator[Step]:
