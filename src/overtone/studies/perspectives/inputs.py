@@ -211,7 +211,14 @@ def read_open(path: Path) -> list[dict[str, Any]]:
         raise DataError(f"{_at(path)}: no questions of level 1 or 2")
     for row in rows:
         if missing := [name for name in _OPEN_FIELDS if name not in row]:
-            raise DataError(f"{_at(path)}: a question has no {', '.join(missing)}")
+            raise DataError(f"{_at(path)}: a question has no {', '.join(missing)}; build the set again")
+        if row["cue"] not in BY_SLUG:
+            raise DataError(f"{_at(path)}: {shown(str(row['id']))} has the unknown cue {shown(str(row['cue']))!r}")
+        options = row["options"]
+        if not isinstance(options, list) or len(options) < 2 or row["gold"] not in range(len(options)):
+            raise DataError(
+                f"{_at(path)}: {shown(str(row['id']))} needs two options or more, and `gold` as one's index"
+            )
         row["about"] = {"id": row["id"], "cluster": row["group"], **{name: row.get(name) for name in _ABOUT}}
     return rows
 
@@ -220,9 +227,12 @@ def _open_file(path: Path) -> list[dict[str, Any]]:
     try:
         raw = path.read_bytes()
         raw = lzma.decompress(raw) if path.suffix == ".xz" else raw
-        return [json.loads(line) for line in raw.splitlines()]
+        rows = [json.loads(line) for line in raw.splitlines()]
     except (OSError, lzma.LZMAError, ValueError) as error:
         raise DataError(f"{_at(path)}: not a file of questions ({shown(str(error))})") from None
+    if not all(isinstance(row, dict) for row in rows):
+        raise DataError(f"{_at(path)}: not a file of questions: each line must be a JSON object")
+    return rows
 
 
 def _open_folder(folder: Path) -> Iterator[dict[str, Any]]:

@@ -53,7 +53,7 @@ class Place:
         return self.out / "state"
 
     def weights(self, job: Job) -> Path:
-        """The trained weights of an arm, which its tuning on DREAM begins with."""
+        """Return the file of an arm's trained weights, which its tuning on DREAM begins with."""
         return self.state / f"{replace(job, tuned=False).key}.safetensors"
 
 
@@ -134,7 +134,8 @@ def trained(job: Job, study: Study, inputs: Inputs, model: str, place: Place) ->
 
 
 def room_for(opened: LanguageModel, place: Place) -> bool:
-    """Return whether the disk has room for trained weights. The tuning trains an arm again whose weights are not kept."""
+    """Return whether the disk has room to keep trained weights. Without them, the tuning trains the arm again."""
+    place.out.mkdir(parents=True, exist_ok=True)
     needed = ROOM * sum(p.numel() * p.element_size() for p in opened.learning.values())
     return not place.world.agree(shutil.disk_usage(place.out).free < needed)
 

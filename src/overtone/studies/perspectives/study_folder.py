@@ -29,7 +29,7 @@ _NAMES = {"study": "study file", "data": "EmoBank, DREAM or Overtone-Open", "mod
 
 
 class Description(Struct, frozen=True):
-    """What the results of a folder were made of."""
+    """The study file, data and model that the results of a folder were made of."""
 
     study: str  # SHA-256 of the study file
     data: str  # SHA-256 of the inputs
