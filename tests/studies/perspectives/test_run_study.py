@@ -26,6 +26,7 @@ from overtone.studies.perspectives.testability import check
 from overtone.workers import model_source
 from tests.studies.perspectives.toys import write_dream, write_emobank, write_model, write_open, write_study
 
+pytestmark = pytest.mark.torch
 FEW = (  # three arms where the test needs no more
     ('arms = ["both", "merged", "shuffled", "pseudo", "matched", "reader", "writer", "permuted"]', 'arms = ["both"]'),
     ('arms = ["both", "merged", "shuffled", "pseudo"]', 'arms = ["both", "merged", "shuffled"]'),
@@ -73,8 +74,9 @@ def test_a_study_runs_all_arms_and_outcomes_and_can_be_analysed(files: Path, tmp
     assert all(np.isfinite(a).any() for values in arrays.values() for a in values.values())
     for outcome in catalogue(key, study.tests):
         arms = cells(arrays, outcome)
-        assert {"both", "merged"} <= set(arms), outcome.name
-        assert "yet" not in check(arrays, key, outcome, arms).reason, outcome.name
+        assert {"both", "shuffled"} <= set(arms), outcome.name
+        if outcome.condition != "heard":  # its control is that of the true words
+            assert "yet" not in check(arrays, key, outcome, arms).reason, outcome.name
     assert key.answers["dream"].baselines.keys() == {"longest", "options", "window", "overlap"}
     printed = capsys.readouterr().out
     assert "[79/79]" in printed
@@ -114,7 +116,7 @@ def test_more_seeds_can_be_added_to_a_study(files: Path, tmp_path: Path, capsys)
     assert main(words(files, out, "--seeds", "1", study="few.toml")) == 0
     capsys.readouterr()
     assert main(words(files, out, "--minutes", "0.0001", study="few.toml")) == 4
-    assert "15 of 29 jobs are done" in capsys.readouterr().out
+    assert "16 of 31 jobs are done" in capsys.readouterr().out
     assert main(words(files, out, "--seeds", "3", study="few.toml")) == 2
     assert "fixes 2" in capsys.readouterr().err
 
@@ -201,10 +203,18 @@ def _edited(name: str, old: str, new: str) -> Callable[[Path], None]:
     return edit
 
 
+def _without(folder: Path, who: str, name: str) -> None:
+    for file in (f"{who}.csv", f"individual_{who}_ratings.csv"):
+        path = folder / "emobank" / file
+        lines = path.read_text().splitlines(keepends=True)
+        path.write_text("".join(line for line in lines if not line.startswith(f"{name},")))
+
+
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (_edited("emobank/reader.csv", "\ns3,", "\nother,"), "s3"),
+        (_edited("emobank/reader.csv", "\ns3,", "\nother,"), "N is 4 for other"),
+        (lambda folder: _without(folder, "reader", "s3"), "s3 has no reader's rating"),
         (_edited("emobank/meta.tsv", "\ns3\t", "\nother\t"), "s3 is not in meta.tsv"),
         (_edited("emobank/individual_writer_ratings.csv", "s3,", "s3,9"), "between 1 and 5"),
         (lambda folder: (folder / "emobank/writer.csv").unlink(), "writer.csv is missing"),
@@ -267,4 +277,4 @@ def test_a_study_runs_on_an_openpangu_checkpoint(
     monkeypatch.setenv(model_source.ACCEPTED, "openpangu")
     assert main(words(files, tmp_path / "out", *model, study="few.toml")) == 0
     found = read(tmp_path / "out")
-    assert len(found) == 15 and {result.about["model"] for result in found.values()} == {f"openpangu:{folder}"}
+    assert len(found) == 16 and {result.about["model"] for result in found.values()} == {f"openpangu:{folder}"}

@@ -217,7 +217,7 @@ def read_open(path: Path) -> list[dict[str, Any]]:
         options = row["options"]
         if not isinstance(options, list) or len(options) < 2 or row["gold"] not in range(len(options)):
             raise DataError(
-                f"{_at(path)}: {shown(str(row['id']))} needs two options or more, and `gold` as one's index"
+                f"{_at(path)}: {shown(str(row['id']))} needs two options or more, and the index of one as `gold`"
             )
         row["about"] = {"id": row["id"], "cluster": row["group"], **{name: row.get(name) for name in _ABOUT}}
     return rows
