@@ -17,7 +17,7 @@ from overtone.judge_trust.people_agreement import MEASURES, Measure
 from overtone.judge_trust.validation import BAR, Validation
 from overtone.paths import shown, write_whole
 from overtone.report.table_formats import make_console, safe
-from overtone.report.validation_page import interval
+from overtone.report.validation_page import NO_CEILING, interval
 from overtone.text import number
 
 if TYPE_CHECKING:
@@ -114,7 +114,9 @@ def print_validation(validation: Validation) -> None:
         heads = ["", "judge and people"]
         if d.ceiling:
             heads += ["a person and the others", "the judge and those others", "person − judge"]
-        table = _table(f"{d.label} ({d.key}): {'validated' if d.passed else 'not validated'}", heads)
+        name = d.label if d.label == d.key else f"{d.label} ({d.key})"
+        console.print(f"\n[bold]{safe(name)}: {'validated' if d.passed else 'not validated'}[/bold]")
+        table = _table("", heads)
         for key, name in MEASURES.items():
             if key in d.agreement:
                 cells = [d.agreement[key]]
@@ -123,6 +125,8 @@ def print_validation(validation: Validation) -> None:
                 table.add_row(name, *(safe(interval(cell)) for cell in cells))
         console.print(table)
         console.print(_counted(d.units, d.unjudged, d.undecided))
+        if d.ceiling is None:
+            console.print(NO_CEILING)
     console.print("[bold]Audits[/bold]")
     for finding in validation.findings:
         name = f"{finding.audit}, {finding.dimension}" if finding.dimension else finding.audit
@@ -222,7 +226,7 @@ def print_rubric(rubric: Rubric) -> None:
 def _table(title: str, columns: Sequence[str]) -> Table:
     from rich.table import Table
 
-    table = Table(title=safe(title), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table = Table(title=safe(title) or None, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for place, name in enumerate(columns):
         table.add_column(safe(name), justify="right" if place else "left")
     return table

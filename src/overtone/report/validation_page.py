@@ -9,11 +9,17 @@ from overtone.judge_trust.people_agreement import MEASURES, Measure
 from overtone.judge_trust.validation import Validation
 from overtone.text import NONE, number
 
+NO_CEILING = (
+    "No ceiling: no unit has two raters, so it is unknown how far people agree with each other. "
+    "The judge may be as close to one person as another person would be."
+)
+
 
 def write_validation(validation: Validation, out: Path) -> Path:
     """Write the page atomically and return its path."""
     title = f"{validation.judge} compared with people"
     context = {"title": title, "v": validation, "measures": MEASURES, "number": number, "interval": interval}
+    context["no_ceiling"] = NO_CEILING
     return write_page(out, "overtone.report", "validation.html.j2", context)
 
 
