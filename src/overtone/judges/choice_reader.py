@@ -70,7 +70,7 @@ class Reading(Struct, frozen=True):
 
 
 async def read(sitting: Sitting, name: str, item: str, options: Sequence[Option], reply: str) -> Reading:
-    """Let the model read one reply, stored among the verdicts as `name`. `item` decides the order of the options."""
+    """Let the model read one reply. `item` decides the order of the options. The verdict is stored under `name`."""
     order = shuffled(item, [option.letter for option in options])
     lines = [f"{options[place].letter}. {options[place].text or '(a recording)'}" for place in order]
     subject = Subject(name, item, {"options": "\n".join(lines), "reply": reply})

@@ -35,7 +35,7 @@ class Groups:
         self._judged: set[tuple[Asker, Group]] = set()
 
     def complete(self, asker: Asker, ask: Ask, tasks: Sequence[str]) -> list[Ask]:
-        """Return all asks of the group of `ask` if there are at least two and each has its reply, else [].
+        """Return all asks of the group of `ask`, or [] if there are fewer than two or one lacks its reply.
 
         Each asker gets a group once; later calls for the same asker and group return [].
         """
@@ -76,7 +76,8 @@ def shuffled(group: str, names: Sequence[str]) -> list[int]:
 
 
 def exchanged(group: str, count: int) -> list[int]:
-    """Return, for each of `count` variants, the index of another: a rotation by a step that depends on the group."""
+    """Return, for each of `count` variants, the index of the variant whose reply it gets: a rotation that depends on
+    the group."""
     step = 1 + hashlib.sha256(group.encode()).digest()[0] % (count - 1)
     return [(place + step) % count for place in range(count)]
 

@@ -10,7 +10,10 @@ from overtone.schema import Item
 
 
 class Subject(Struct, frozen=True):
-    """One reply, one pair of replies, or one group. Subjects with the same `group` are not independent (one script)."""
+    """The subject of one verdict: a reply, a pair of replies, or a group of replies.
+
+    Subjects with the same `group` belong to the same script, so they are not independent.
+    """
 
     id: str
     group: str

@@ -216,7 +216,8 @@ def check_suits(one: Rubric) -> None:
 
 
 def with_own_rubrics(judge: Judge, suite: Suite | None) -> Judge:
-    """Return the judge with the benchmark's own rubrics, if it has any and the user did not choose rubrics."""
+    """Return the judge with the benchmark's own rubrics. The judge is unchanged if the benchmark has none, or if the
+    user chose rubrics."""
     if judge.rubrics != STANDARD or suite is None or not suite.rubrics:
         return judge
     return msgspec.structs.replace(judge, rubrics=suite.rubrics)
@@ -226,7 +227,7 @@ def with_own_rubrics(judge: Judge, suite: Suite | None) -> Judge:
 
 
 class AskingOptions(TypedDict, total=False):
-    """How the judges' models are asked; see `Sitting`."""
+    """The options for asking the judges' models; see `Sitting`."""
 
     retries: Retries | None
     log: Callable[[str], None] | None

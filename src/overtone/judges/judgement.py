@@ -20,7 +20,7 @@ class NoVerdicts(DataError):
 
 
 class Draw(Struct, frozen=True):
-    """One verdict. In a pair, A is always the subject's own A, whichever of the two was shown first.
+    """One verdict. In a pair, A always means the subject's reply A, even if B was shown first.
 
     `values` lacks a dimension whose verdict did not arrive or could not be read, and `problem` says why. `unread` lists
     the dimensions whose verdict arrived but could not be read.

@@ -147,8 +147,8 @@ class Sitting:
         return problem
 
     def _count_unreadable(self, rubric: Rubric) -> None:
-        """Count an unreadable verdict; stop using the rubric after UNREADABLE of them. Stored verdicts count too, so
-        that running the same command again does not pay for as many again."""
+        """Count an unreadable verdict, and stop using the rubric after UNREADABLE of them. Stored verdicts count too,
+        so that repeating the command does not pay for the same number of unreadable verdicts again."""
         if self._gave_up(rubric):
             return
         self._unreadable[rubric.name] = self._unreadable.get(rubric.name, 0) + 1

@@ -1,4 +1,5 @@
-"""The words and the emotion of a run's spoken replies: from stored scores of a metric, else by the package's models."""
+"""The words and the emotion of a run's spoken replies. They come from stored scores of a metric, or else from the
+package's own models."""
 
 from __future__ import annotations
 
@@ -94,7 +95,7 @@ class Emotions:
         return self._by_metric().get(ask) or await self._predict(audio)
 
     def predictor(self) -> str:
-        """Return the name of the predictor for this run, for the signature of a reply without an emotion."""
+        """Return the name of this run's predictor. The signature of a reply without an emotion contains it too."""
         from overtone.embedded.emotion import identity
 
         return next((name for _, name in self._by_metric().values()), "") or identity()
@@ -126,5 +127,6 @@ def emotion(path: Path) -> tuple[str, str]:
 
 
 def in_words(label: str) -> str:
-    """Return an emotion label as a judge reads it: UNKNOWN in place of "unknown" and "other"."""
+    """Return an emotion label in the form that a judge reads: UNKNOWN for "unknown" and "other", other labels
+    unchanged."""
     return UNKNOWN if label in ("unknown", "other") else label

@@ -88,7 +88,8 @@ class Rubric(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rena
 
     @property
     def controls(self) -> tuple[Dimension, ...]:
-        """The dimensions of the control: a copy of each dimension, under whose key the control's answers are stored."""
+        """The dimensions of the control. Each is a copy of a dimension with another key, under which its answers are
+        stored."""
         if not self.control:
             return ()
         note, rename = ", replies shuffled", msgspec.structs.replace
@@ -128,7 +129,7 @@ def load(name: str) -> Rubric:
 
 
 def twin(key: str) -> str:
-    """Return the key of the same question about the other reply of a pair; "" if a question is about both."""
+    """Return the key of the same question about the other reply of a pair, or "" for a question about both replies."""
     ends = {"_a": "_b", "_b": "_a"}
     return key[:-2] + ends[key[-2:]] if key[-2:] in ends else ""
 

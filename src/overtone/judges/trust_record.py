@@ -1,7 +1,7 @@
 """Records of which judges are validated for which rubrics: small JSON files, written by `overtone judge`.
 
-A judge is validated for a rubric if it agreed with people (the lower limit of the 95 % interval of Krippendorff's α is
-at least BAR) or, for rubrics with sounds, if it passed the known-answer test.
+There are two ways to be validated. The judge agreed with people: the lower limit of the 95 % interval of Krippendorff's
+α is at least BAR. Or, for rubrics with sounds, it passed the known-answer test.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def folder() -> Path:
 
 
 def identity(judge: Judge, rubric: Rubric) -> str:
-    """Return the part of a judge that a proof is about: the model, its access to sounds, and the questions per call.
+    """Return the settings of a judge that a validation depends on: the model, its access to sounds, and the questions
+    per call.
 
     Temperature, seed and the number of repeats are not included.
     """

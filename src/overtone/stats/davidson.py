@@ -208,7 +208,7 @@ def climb(of: Cells, seen: Array, parameters: Array, prior: float) -> Point:
 
 
 def held(of: Cells, curvature: Array, prior: float) -> Array:
-    """Return the curvature, made invertible in the direction that votes do not determine: a shift of all ratings."""
+    """Return the curvature, made invertible: without a prior, votes do not determine a common shift of all ratings."""
     if prior:
         return curvature
     fixed = curvature.copy()

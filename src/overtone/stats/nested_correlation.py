@@ -231,7 +231,8 @@ class _Shares:
 
 
 def _influence(u: _Shares, v: _Shares) -> Array:
-    """Return the influence of each row on n · (mean(U·V) − ¼); the influences sum to that number."""
+    """Return the influence of each row on n · (mean(U·V) − ¼), where U and V are the rows' shares. The influences sum
+    to that number."""
     mean = float((u.u * v.u).mean())
     return u.u * v.u + u.above(v.u) + v.above(u.u) - 2 * mean - 0.25
 

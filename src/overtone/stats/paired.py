@@ -113,7 +113,10 @@ def _flipped(table: Array, exact: bool, draws: int, seed: int) -> Iterator[Array
 
 
 def _edges(means: Array, patterns: int, level: float) -> tuple[float, float]:
-    """Return the shifts at which the one-sided tests reach (1 − level) ÷ 2, from the subsets' means."""
+    """Return both ends of the interval, from the means of all subsets of clusters.
+
+    An end is the difference at which the one-sided test reaches p = (1 − level) ÷ 2 (see the module's docstring).
+    """
     often = math.floor((1 - level) / 2 * patterns + 1e-9)
     if often < max(1, patterns - means.size):
         return -math.inf, math.inf

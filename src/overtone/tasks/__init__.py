@@ -225,7 +225,10 @@ def has_clip(item: Item) -> bool:
 
 
 def _is_likely(item: Item) -> bool:
-    """Return whether an item can be answered by likelihood: in text, with the replies to all earlier turns given."""
+    """Return whether an item can be answered by likelihood.
+
+    Its options must be texts, and the replies to all earlier turns must be given.
+    """
     written = all(option.text and option.clip is None for option in item.options)
     return item.task in LIKELY and written and all(turn.given for turn in item.turns[:-1])
 
@@ -238,8 +241,8 @@ def assemble(
     system: str,
     parts: Iterable[str | Sound],
 ) -> tuple[Message, ...]:
-    """Return the messages: the system prompt (if any), the turns so far, and this turn. The first turn begins with the
-    item's context."""
+    """Return the messages: the system prompt (if any), the turns so far, and this turn. The item's context is placed
+    before the first turn."""
     with_context = turn == 0 and item.context and condition.input != "alone"
     opening: tuple[str | Sound, ...] = (item.context,) if with_context else ()
     user = (*opening, *(part for part in parts if part != ""))

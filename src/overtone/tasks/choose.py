@@ -46,7 +46,7 @@ def continuations(item: Item) -> tuple[tuple[str, ...], ...]:
 
 
 def without(item: Item, prompts: Prompts) -> tuple[Message, ...]:
-    """Return the question alone, without the clip, its words and what came before."""
+    """Return the question alone, without the clip, its words and the earlier turns."""
     return (Message("user", (_asked(item, prompts),)),)
 
 

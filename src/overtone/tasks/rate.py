@@ -15,7 +15,8 @@ DIMENSIONS = ("valence", "arousal", "dominance")
 def messages(
     item: Item, condition: Condition, turn: int, history: Sequence[Message], sound: Sound | None, prompts: Prompts
 ) -> tuple[Message, ...]:
-    """Return the question with the sentence; the same in every condition, so that answers and likelihoods compare."""
+    """Return the question with the sentence. It is the same in every condition, so that answers and likelihoods can be
+    compared."""
     words = item.turns[turn].words
     if not words:
         raise DataError(f"{item.id}: turn {turn} has no words to rate")

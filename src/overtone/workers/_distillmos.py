@@ -42,7 +42,7 @@ class DistillMos:
         self.facts = {"names": ["distillmos"], "weights": f"{path.stem}.{digest}", "least": 0.25, "most": None}
 
     def __call__(self, sounds: list[Floats]) -> list[dict[str, float]]:
-        """Return the value of each sound, the mean over its windows."""
+        """Return the value of each sound: the mean over its windows."""
         cut = [windows(x) for x in sounds]
         flat = torch.from_numpy(np.concatenate(cut))
         with torch.inference_mode():

@@ -127,9 +127,9 @@ class HfEngine:
         }
 
     def generate(self, items: list[protocol.Item]) -> list[protocol.Answer]:
-        """Answer the items in batches: one for text, one for speech; an item that must be alone is its own batch.
+        """Answer the items in batches: one batch for items with text only, one for items with speech.
 
-        An item is alone if it is sampled with a seed, or if `alone` says so.
+        An item that is sampled with a seed, or for which `alone` returns True, forms a batch of its own.
         """
         groups: dict[tuple[Any, ...], list[int]] = {}
         for number, item in enumerate(items):

@@ -64,8 +64,8 @@ class Nisqa:
         }
 
     def __call__(self, sounds: list[Floats]) -> list[dict[str, float]]:
-        """Return the values of each sound. The convolutions read the windows of all sounds together, unpadded; the
-        rest works on one sound at a time, so that no value depends on the other sounds."""
+        """Return the values of each sound. The convolutions process the windows of all sounds together, without
+        padding. The rest of the network processes one sound at a time, so that no value depends on the other sounds."""
         with torch.inference_mode():
             cut = [torch.from_numpy(self.windows(x)) for x in sounds]
             flat = torch.cat(cut)[:, None]

@@ -48,7 +48,8 @@ class Utmos:
         self.facts = {"names": ["utmos"], "weights": f"{name}.{digest}", "least": 0.25, "most": 60.0}
 
     def __call__(self, sounds: list[Floats]) -> list[dict[str, float]]:
-        """Return name → value for each sound. No batches, because padding would change the network's mean."""
+        """Return name → value for each sound. Sounds are not batched, because padding would change the network's mean
+        over time."""
         with torch.inference_mode():
             return [{"utmos": float(self.model(torch.from_numpy(x)[None], RATE).reshape(()))} for x in sounds]
 

@@ -52,7 +52,8 @@ class BertScore:
         return {"matches": [_matched(*states[reply], *states[reference]) for reply, reference in pairs]}, []
 
     def read(self, texts: list[str]) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
-        """Return text → (states, weights), one per token: states (T, D) of length 1; weight 0 for a marker, else 1."""
+        """Return text → (states, weights) with one row per token. States (T, D) have length 1; weights are 0 for
+        markers, else 1."""
         ids = {t: self.tokenizer(t, truncation=True, max_length=self.longest)["input_ids"] for t in texts}
         states: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
         batch: list[str] = []

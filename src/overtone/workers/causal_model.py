@@ -1,6 +1,6 @@
-"""Open any causal language model and its tokenizer: the one way that the worker, training and studies share.
+"""Open any causal language model and its tokenizer. The worker, training and studies all use this module.
 
-Imports torch and transformers, and nothing of Overtone but its neighbours, so that it also runs in the workers' own
+It imports torch and transformers, and nothing of Overtone but its neighbours, so that it also runs in the workers' own
 environment. Code from a checkpoint is never run.
 """
 

@@ -51,7 +51,7 @@ class CausalText(_hf.HfEngine):
         return {**facts, "likelihoods": True, "chat": chat}
 
     def generate(self, items: list[protocol.Item]) -> list[protocol.Answer]:
-        """Answer items with continuations one at a time, and batches of the others by task."""
+        """Answer items that have continuations one at a time, and all other items in batches by task."""
         out: dict[int, protocol.Answer] = {}
         written: dict[str, list[int]] = {}
         for number, item in enumerate(items):
@@ -82,7 +82,8 @@ class CausalText(_hf.HfEngine):
         return answers
 
     def finish(self, row: torch.Tensor, ends: set[int], prompt_usage: dict[str, Any]) -> protocol.Answer:
-        """Return the answer in one row. A thought before it becomes a note; one that does not end leaves no text."""
+        """Return the answer in one row. A thought before the answer becomes a note. If the thought does not end, the
+        text is empty."""
         marks = getattr(self.tokenizer, "thought_ids", ())
         ids = [int(n) for n in row]
         if not marks or not set(marks) & set(ids):
@@ -125,7 +126,7 @@ class CausalText(_hf.HfEngine):
 
     # ── likelihoods ─────────────────────────────────────────────────────────────────────────────────────────────────
     def weigh(self, item: protocol.Item) -> protocol.Answer:
-        """Return the log-likelihood of each alternative, step after step, and the text that was appended."""
+        """Return the log-likelihood of each alternative in every step, and the text of the most likely alternatives."""
         totals = self.steps(item.messages, item.continuations)
         chosen = [step[_likeliest(found)] for step, found in zip(item.continuations, totals, strict=True)]
         priors = self.steps(item.without, item.continuations, chosen) if item.without else []
@@ -142,7 +143,11 @@ class CausalText(_hf.HfEngine):
     def steps(
         self, messages: list[tuple[str, list[str | bytes]]], steps: list[list[str]], chosen: list[str] | None = None
     ) -> list[list[tuple[float, int]]]:
-        """Return the log-likelihood and number of tokens of each alternative, after those of the steps before."""
+        """Return the log-likelihood and the number of tokens of each alternative, for every step.
+
+        After each step, one alternative is appended to the prompt: the one in `chosen`, or else the most likely one per
+        token.
+        """
         prompt, said = self.prompt(messages, 0), ""
         out: list[list[tuple[float, int]]] = []
         for number, step in enumerate(steps):

@@ -74,7 +74,8 @@ Answer = tuple[dict[str, Any], list[bytes]]  # a message and the blobs that came
 
 
 class StartFailed(Exception):
-    """The worker did not become ready. `missing` is the package that its environment lacks, if that is the reason."""
+    """The worker did not become ready. `missing` is the package that is not installed in its environment, if that is
+    the reason."""
 
     def __init__(self, detail: str, missing: str = "") -> None:
         super().__init__(detail)
@@ -194,7 +195,7 @@ class WorkerProcess:
         self._deadline = None
 
     async def close(self) -> None:
-        """Ask the worker to end, then end it."""
+        """Ask the worker to end, and kill it if it does not."""
         if not hasattr(self, "_process"):
             return
         idle = not self.dead and not self._waiting  # a busy worker does not read messages

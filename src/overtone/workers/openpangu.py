@@ -62,7 +62,7 @@ def open_model(folder: Path, dtype: torch.dtype) -> tuple[Any, Any]:
 
 
 def _llama(folder: Path, config: dict[str, Any]) -> LlamaConfig:
-    """Return Llama's configuration for a published one. Raises BadSource if a field is missing."""
+    """Return the Llama configuration that corresponds to a published one. Raises BadSource if a field is missing."""
     needed = ("hidden_size", "intermediate_size", "num_attention_heads", "num_hidden_layers", "num_key_value_heads",
               "rope_theta", "vocab_size")  # fmt: skip
     if lost := [name for name in needed if name not in config]:
@@ -118,7 +118,7 @@ def _shards(folder: Path) -> list[Path]:
 
 
 def _open_tokenizer(folder: Path) -> PanguTokenizer:
-    """Read the tokenizer. Its template begins with the begin token exactly once. Raises BadSource."""
+    """Read the tokenizer. Its chat template writes the begin token exactly once, at the start. Raises BadSource."""
     path = folder / "tokenizer_config.json"
     try:
         settings = json.loads(path.read_text(encoding="utf-8"))

@@ -222,7 +222,8 @@ class Labels(Struct, frozen=True):
         return {name: value for name in DIMENSIONS if (value := getattr(self, name))}
 
     def cues(self) -> tuple[str, ...]:
-        """Return the slugs of the corresponding cues. Neutral and sounds without a synthesiser have no cue."""
+        """Return the slugs of the corresponding cues. "neutral", and sounds that Overtone cannot synthesise, have no
+        cue."""
         return tuple(CUE_OF_LABEL[pair] for pair in self.known().items() if pair in CUE_OF_LABEL)
 
     def problems(self) -> list[str]:

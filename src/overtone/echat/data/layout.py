@@ -56,7 +56,7 @@ class Tokens(Protocol):
 
 
 class ClipRef(Struct, frozen=True):
-    """The location of a clip, with its words for the CTC helper loss ("" if unknown)."""
+    """The location of a clip, and its words for the auxiliary CTC loss ("" if unknown)."""
 
     wav: str
     home: str = ""
@@ -209,7 +209,7 @@ def length(sequence: Sequence, seconds: Many[float], positions: Callable[[float]
 def why_not(
     sequence: Sequence, seconds: Many[float], positions: Callable[[float], int], longest: int = MAX_SEQUENCE
 ) -> str:
-    """Return the published filter that makes training skip a sequence, or "" if none does."""
+    """Return the name of the published filter that makes training skip a sequence, or "" if no filter does."""
     if any(not SHORTEST <= s <= LONGEST for s in seconds):
         return f"a clip outside {SHORTEST:g}–{LONGEST:g} s"
     if sequence.text > MAX_LABEL:

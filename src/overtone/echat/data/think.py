@@ -54,8 +54,9 @@ def label_thought(
     """Return the thought as tags, including `<think end>` and the reply's leading tag.
 
     `complete` means that `labels` has every label of the clip. Then a missing event is written as the tag for no sound.
-    Any other missing label (such as a child's gender) is unknowable, and its tag stays empty. The empty tag is learnt:
-    if it were only input, it would reveal the following text and never occur when the model thinks for itself.
+    Any other missing label (such as a child's gender) cannot be known, and its tag stays empty. The model learns to
+    write the empty tag. If the tag were only input, it would reveal the following text, and it would be missing when
+    the model writes its own thought.
     """
     # Words and labels are separate pieces, so that repeated pieces are encoded once.
     pieces: list[Piece] = [(f"{OPEN}{_WORDS}:", "said"), (f" {question}", "said")]

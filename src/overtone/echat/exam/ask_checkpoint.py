@@ -45,7 +45,8 @@ SPOKEN = 48  # records that are also answered in speech
 class Wanted(Struct, frozen=True):
     """Options of a test.
 
-    () means all parts that are not used in training, and all modes that the model was trained for.
+    An empty `parts` means all parts that are not used in training. An empty `modes` means all modes that the model was
+    trained for.
     """
 
     parts: tuple[str, ...] = ()
@@ -173,7 +174,7 @@ class Answers:
 
 
 def replies(record: Record) -> bool:
-    """Return whether a record has a reply; others are only for understanding."""
+    """Return whether a record has a reply. Records without one only test understanding."""
     return bool(record.txt) and understanding(record) is None
 
 

@@ -52,7 +52,7 @@ class Machine:
 
 # ── clips ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 class Heard(Struct, frozen=True):
-    """The adapter's outputs of all clips, concatenated, and each clip's (first, count)."""
+    """The adapter's outputs of all clips, concatenated. `place` maps a clip to its first row and its number of rows."""
 
     states: Any  # (N, d)
     place: dict[tuple[str, str], tuple[int, int]]

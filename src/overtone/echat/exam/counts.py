@@ -1,4 +1,4 @@
-"""The results of runs as sums without any texts: small enough to store, and sufficient for scoring.
+"""The results of runs as sums, without any texts: small enough to store, and sufficient for scoring.
 
 A file is one JSON object, gzipped if its name ends in .gz.
 """

@@ -151,7 +151,7 @@ class Table:
 
 @functools.lru_cache(maxsize=1 << 13)
 def _times(name: str, draws: int, seed: int) -> Array:
-    """Return the count of a script in each bootstrap draw: Poisson counts, the bootstrap's limit for many scripts.
+    """Return how often a script occurs in each bootstrap draw: Poisson counts, the bootstrap's limit for many scripts.
 
     The counts depend only on the script's name, so tables with slightly different scripts still share draws.
     """
@@ -185,7 +185,8 @@ def _name(key: Measure, kind: Kind) -> str:
 
 
 def _differences(tables: dict[tuple[str, Measure, Kind], Table]) -> list[Difference]:
-    """Compare the full arm with every other arm, and within an arm its trained reply with the other modes."""
+    """Compare the full arm with every other arm. Within each arm, compare the reply that it was trained for with other
+    modes."""
     out = []
     for (arm, key, kind), table in tables.items():
         pairs: list[tuple[str, Measure]] = []

@@ -109,7 +109,7 @@ def _problems(pack: Pack, speech: SpeechConfig) -> Iterator[str]:
 
 
 def sources(stage: Stage, records: Sequence[Record]) -> list[Source]:
-    """Return the stage's feeds as lists of the mix.
+    """Return the stage's feeds as lists of records to be mixed.
 
     A feed with both kinds of thoughts becomes two lists, each with half of its weight.
     """
@@ -201,7 +201,8 @@ class Stream(IterableDataset):
         return collate(laid, clips, slots, heard, labels, task, index)
 
     def ready(self, batch: Batch, step: int) -> Batch:
-        """Return a batch on the device, with its waves. Step 0 is an evaluation, without augmentation."""
+        """Return a batch on the device, with the waveforms of its clips. Step 0 is an evaluation, without
+        augmentation."""
         batch = self.clips.fill(batch.to(self.clips.device))
         if step:
             self.generator.manual_seed(((self.seed * 1_000_003 + batch.index) * 257 + self.rank) % 2**64)
@@ -231,10 +232,10 @@ class Stream(IterableDataset):
 
 # ── measuring the lists ───────────────────────────────────────────────────────────────────────────────────────────────
 def survey(corpus: Corpus, runs: Sequence[StageRun], model: ModelConfig, tok: Tokens, workers: int) -> None:
-    """Measure all unmeasured lists of some stages. Raises DataError if there is no training record.
+    """Measure the lengths of all unmeasured lists of some stages. Raises DataError if there is no training record.
 
-    If separate processes make batches, three times as many processes measure the lists, all lists together, because
-    starting processes takes longer than measuring a short list.
+    If separate processes make batches, three times as many processes measure all lists together, because starting
+    processes takes longer than measuring a short list.
     """
     records = corpus.records()
     if not records:

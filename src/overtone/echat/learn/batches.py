@@ -172,7 +172,7 @@ class Clips:
         return clip
 
     def fill(self, batch: Batch) -> Batch:
-        """Add the waves to a batch that is on the device."""
+        """Add the waveforms of its clips to a batch that is on the device."""
         numbers = batch.clips
         lengths = torch.from_numpy(self.sizes)[numbers]
         longest = int(lengths.max()) if len(lengths) else 0
@@ -195,7 +195,7 @@ class Clips:
 
 # ── augmentation ────────────────────────────────────────────────────────────────────────────────────────────────────
 def augment_wave(batch: Batch, how: Augment, generator: torch.Generator) -> None:
-    """Augment waves in place, for an encoder that reads waves.
+    """Augment waveforms in place, for an encoder that reads waveforms.
 
     SpecAug's time masks (two, of at most 0.5 s and a fifth of the clip) become silence. Its frequency masks would need
     a spectrum; a random gain and white noise replace them. Random numbers are drawn on the CPU, so they are the same on

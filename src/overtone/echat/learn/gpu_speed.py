@@ -69,11 +69,12 @@ def record(model: EChat, on: bool, most: int) -> None:
 
 
 def align(model: EChat, on: bool) -> None:
-    """Round lengths up to multiples of a block, which masked attention needs, or stop doing so."""
+    """Make the model round lengths up to multiples of a block, which masked attention needs; undo this if `on` is
+    false."""
     model.block, model.encoder.block = (BLOCK, BLOCK * math.prod(model.adapter.strides)) if on else (1, 1)
 
 
 def sizes(model: EChat) -> str:
-    """Return a note with the number of recorded sizes, or ""."""
+    """Return a note with the number of input sizes for which kernels were recorded, or "" if none were."""
     recorders = [made.recorder for made in (model.listener, model.reader) if made]
     return f"; {sum(len(recorder.recordings) for recorder in recorders)} sizes recorded" if recorders else ""

@@ -99,7 +99,7 @@ class Recorder:
         self.slopes = [torch.zeros_like(weight) for weight in self.weights.values()]
 
     def aside(self) -> contextlib.ExitStack:
-        """Enter the context for recordings: a separate stream, and this thread only."""
+        """Return an entered context for recording: a separate CUDA stream, and autograd in this thread only."""
         with contextlib.ExitStack() as stack:
             self.stream.wait_stream(torch.cuda.current_stream())
             stack.callback(torch.cuda.current_stream().wait_stream, self.stream)
@@ -265,7 +265,7 @@ def read(
 
 # ── encoder and adapter ───────────────────────────────────────────────────────────────────────────────────────────────
 class Ears(nn.Module):
-    """Encoder and adapter as one module."""
+    """Encoder and adapter as one module: waveforms in, adapter outputs out."""
 
     def __init__(self, encoder: Any, adapter: Any) -> None:
         super().__init__()

@@ -29,7 +29,8 @@ _DRAW, _ORDER = 1_000_003, 7_919  # separate the random numbers of different pur
 
 
 class Source(Struct):
-    """One list of the mix: records for one task. `surveyed` sets `lengths` (positions; 0: left out)."""
+    """One list of the mix: records for one task. `surveyed` sets `lengths`, in positions; a length of 0 means left
+    out."""
 
     records: Many[Record]
     task: Task
@@ -129,8 +130,8 @@ class Mixture:
     """An endless sequence of batches.
 
     `budget` limits the positions of a batch, padding included; `targets` limits its predicted positions. A task is
-    drawn in proportion to the records of its lists. A task whose batches can be larger than those of the list with the
-    highest share of targets is drawn less often, so that the task's share of all positions stays the same.
+    drawn in proportion to the records of its lists. If the batches of a task can be larger than those of the list with
+    the highest share of targets, the task is drawn less often, so that its share of all positions stays the same.
     """
 
     def __init__(
@@ -214,14 +215,14 @@ class Mixture:
         return len(self.plan(task, epoch)) // self.world
 
     def _taken(self, number: int) -> tuple[int, int]:
-        """Return the number of records that an epoch takes from a list, and the number of uses of each record."""
+        """Return how many records an epoch takes from a list, and how often it uses each of them."""
         weight, usable = self.sources[number].weight, int(np.count_nonzero(self._charges[number]))
         return (usable, int(weight)) if weight >= 1 else (min(usable, max(round(usable * weight), 1)), 1)
 
     def _picks(
         self, task: str, rng: np.random.Generator
     ) -> tuple[list[tuple[int, int]], NDArray[np.float64], NDArray[np.int64]]:
-        """Return the records of one epoch, the batch fraction of each, and their order."""
+        """Return the records of one epoch, the fraction of a batch that each record fills, and their order."""
         picks: list[tuple[int, int]] = []
         keys: list[NDArray[np.float64]] = [np.zeros(0)]
         for number, source in enumerate(self.sources):

@@ -1,7 +1,7 @@
 """Read preference pairs for training: a pack whose records are the chosen replies, each with the rejected one.
 
 `overtone export --format preferences` writes pairs as JSON Lines; `pack` adds their clips. The thought before a reply
-is parsed into words and labels, so that a pair is laid out as the model generated it.
+is parsed into words and labels, so that training sees the reply in the form in which the model generated it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ class Pair(Struct, frozen=True):
 
 
 class Both(Struct, frozen=True):
-    """A pair as two records that share a clip. `thinks` has the layout of each side's thought, "" for none."""
+    """A pair as two records that share a clip. `thinks` has the layout of the thought of each side, "" for no
+    thought."""
 
     chosen: Record
     rejected: Record

@@ -48,7 +48,8 @@ LOOKED_AT = 64  # pairs per part that are evaluated
 
 
 class PreferStage(Stage, frozen=True, forbid_unknown_fields=True):
-    """`[stage.prefer]`. Here `targets` are pairs per step. A pair uses the first feed that it fits."""
+    """The settings of `[stage.prefer]`. Here `targets` is the number of pairs per step. A pair uses the first feed that
+    suits it."""
 
     beta: float = 0.1  # penalty for leaving the reference model
     sft: float = 0.0  # weight of the chosen replies' cross-entropy
@@ -180,7 +181,8 @@ class Pairs:
             epoch += 1
 
     def groups(self, laid: Sequence[Laid], most: int) -> Iterator[list[Laid]]:
-        """Yield batches in order, of at most `most` pairs that fit into the stage's positions, padding included."""
+        """Yield batches of pairs, in order. A batch has at most `most` pairs, and as many as fit into the stage's
+        positions, padding included."""
         held: list[Laid] = []
         longest = 0
         for one in laid:
@@ -203,7 +205,7 @@ class Pairs:
         return batch
 
     def ready(self, batch: Batch, step: int) -> Batch:
-        """Return the batch on the device, with its waves."""
+        """Return the batch on the device, with the waveforms of its clips."""
         return self.clips.fill(batch.to(self.clips.device))
 
     def tokens(self) -> float:

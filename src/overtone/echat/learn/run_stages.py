@@ -272,7 +272,7 @@ def given(config: Config, settings: Settings) -> Config:
 
 
 def _sizes(config: Config) -> ModelConfig:
-    """Return the model's configuration without the source of its initial weights."""
+    """Return the model's configuration without the source of its initial weights, so that only sizes are compared."""
     blank = {"weights": "", "source": ""}
     return msgspec.structs.replace(
         config.model,

@@ -64,9 +64,9 @@ class Rates(Struct, frozen=True, forbid_unknown_fields=True):
 class Augment(Struct, frozen=True, forbid_unknown_fields=True):
     """Augmentation of the audio.
 
-    For encoders that read a log-mel, `specaug` masks 2×10 mel bands and 2×50 frames, and `specsub` replaces 3 sections
-    of up to 30 frames by others. An encoder that reads the wave gets the same time masks and, instead of masked bands,
-    a gain of up to ±`gain` dB and noise at least `noise` dB below the voice.
+    For encoders that read a log-mel spectrogram, `specaug` masks 2×10 mel bands and 2×50 frames, and `specsub` replaces
+    3 sections of up to 30 frames by others. An encoder that reads the waveform gets the same time masks. Instead of
+    masked bands, it gets a gain of up to ±`gain` dB and noise at least `noise` dB below the voice.
     """
 
     specaug: bool = False
@@ -116,7 +116,8 @@ class Stage(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class StageRun(Struct, frozen=True):
-    """A stage of one run. `targets` is the total; step n ends when n·targets/steps are used."""
+    """A stage of one run. `targets` is the number of target tokens of the whole stage; step n ends when n·targets/steps
+    of them are used."""
 
     name: str
     stage: Stage
@@ -201,8 +202,8 @@ def warm_up(run: StageRun) -> int:
 def rate_at(step: int, run: StageRun) -> float:
     """Return the factor on the learning rates at an optimiser step, counted from 1.
 
-    After a linear warm-up it is constant, falls with the square root of the step (WeNet's warmuplr), or follows a
-    cosine to a tenth.
+    After a linear warm-up the factor stays constant, falls with the square root of the step (WeNet's warmuplr), or
+    falls to a tenth along a cosine.
     """
     warmup = warm_up(run)
     if step <= warmup:

@@ -67,7 +67,7 @@ class Settings(Struct, frozen=True):
 class TextModel(nn.Module):
     """A causal language model and, for regression, a linear layer on its last hidden state.
 
-    Numbers are standardised, so that no target outweighs another.
+    Target numbers are standardised, so that all targets have the same weight.
     """
 
     def __init__(self, lm: Any, targets: Tensor | None) -> None:

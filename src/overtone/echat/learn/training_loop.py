@@ -1,4 +1,4 @@
-"""The training loop, from top to bottom: data, forward and backward, clip and step, log, evaluate, save.
+"""The training loop from start to end: data, forward and backward pass, clip and step, log, evaluate, save.
 
 It is independent of speech: any module that maps a Batch to an Out can be trained with it, alone or under torchrun.
 """
@@ -186,7 +186,7 @@ def step_seed(seed: int, step: int, rank: int) -> int:
 
 
 def _parts(result: Out, share: float, device: torch.device) -> torch.Tensor:
-    """Return the loss and its parts as sums that can be added over batches and processes: (7,)."""
+    """Return the loss, its parts and their counts as sums, which can be added over batches and processes: (7,)."""
     n_text, n_speech = (
         torch.as_tensor(n, dtype=torch.float32, device=device) for n in (result.n_text, result.n_speech)
     )

@@ -151,7 +151,8 @@ def _varied(clip: Clip, rng: np.random.Generator, rate: float, span: float, leve
 
 @functools.cache
 def _manners(slug: str, held: bool) -> tuple[str, ...]:
-    """Return the kinds of a cue that a part may have; () for a cue with one kind. Shouts have no label."""
+    """Return the kinds of a cue that may occur in a part (`held`: a test part); () for a cue with one kind. Shouts have
+    no label."""
     every = tuple(MOODS) if slug == "music" else manners(slug) if slug in FIRST_MANNER else ()
     return tuple(kind for kind in every if (kind in HELD_MANNERS.get(slug, ())) == held) or every
 

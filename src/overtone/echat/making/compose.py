@@ -213,7 +213,8 @@ def _next(x: Exchange, followup: Followup, topic: str, delivery: Delivery, rng: 
 
 
 def _reply(delivery: Delivery, fact: str, topic: str, offers: Sequence[str], rng: np.random.Generator) -> str:
-    """Return a reply: an opening for the main label, a fact, and a turn to the second label or an offer."""
+    """Return a reply: an opening that responds to the main label, a fact, and a sentence for the second label or an
+    offer."""
     strategies = delivery.strategies
     opening = _choose(strategies[0].openings, rng)
     turns = [turn.format(topic_noun=topic) for turn in strategies[-1 if len(strategies) == 1 else 1].turns]

@@ -1,4 +1,5 @@
-"""The deliveries of a query: compatible labels, the strategies that answer these labels, and the deliveries' shares."""
+"""The deliveries of a query: labels that can occur together, strategies for answering them, and each delivery's
+share."""
 
 from __future__ import annotations
 

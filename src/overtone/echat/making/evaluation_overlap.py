@@ -48,7 +48,7 @@ class _Near(Struct, frozen=True, array_like=True):
 
 @functools.cache
 def theirs() -> tuple[str, ...]:
-    """Return every text of the evaluation sets that a model hears or reads, and every reference reply."""
+    """Return all texts of the evaluation sets: those that a model hears or reads, and the reference replies."""
     evaluation: list[str] = []
     whole = read_collection("open")
     for script in (*whole.scripts, *whole.conflicts):

@@ -37,8 +37,8 @@ _ID = 6  # bytes of a reply's id
 class Part(Struct, frozen=True):
     """The verdicts of one part of a set.
 
-    `of` identifies its bundles. The verdicts are in the bundles' order, without ids and keys, and may cover only the
-    first bundles.
+    `of` is a hash of the part's bundles. The verdicts are in the bundles' order, without ids and keys, and may cover
+    only the first bundles.
     """
 
     of: str

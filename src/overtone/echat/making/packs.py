@@ -48,7 +48,8 @@ def differences(there: Inputs, asked: Inputs) -> list[str]:
 
 
 def check(pack: str, parts: Iterable[str], of: Inputs, before: Mapping[str, str]) -> None:
-    """Refuse packs of another or an unknown set. `before` has the SHA-256 of the files in our manifest."""
+    """Raise an error if a pack belongs to another or an unknown set. `before` has the SHA-256 of the files in our
+    manifest."""
     for folder in (Path(pack) / part for part in parts):
         if not pack or not any((folder / name).exists() for name in PACK):
             continue

@@ -142,7 +142,8 @@ def _manifest(rows: Sequence[tuple[Record, tuple[Take, ...]]], written: Mapping[
 
 
 def _records(take: Take, every: dict[Labels, Delivery], seed: int) -> Iterator[Record]:
-    """Yield a record to transcribe and label; for words with an answerable label, also a query with a reply."""
+    """Yield a record that asks for words and labels. If the words have a label that a reply can respond to, also yield
+    the recording as a query with a reply."""
     known = take.labels.known()
     tags = {"emotion": "<EMOTION>", "age": "<AGE>", "gender": "<GENDER>", "event": "<CAPTION>"}
     task = " ".join([*(["<TRANSCRIBE>"] if take.words else []), *(tags[name] for name in known)])

@@ -200,7 +200,7 @@ def _same(out: Path, there: Head, begun: Head | None, seed: int, count: int, fol
 
 
 def _joined(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the parts of both; () means all parts."""
+    """Return the parts that either selection names; () means all parts."""
     return tuple(part for part in PARTS if part in (*one, *other)) if one and other else ()
 
 

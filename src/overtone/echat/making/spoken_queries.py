@@ -1,7 +1,7 @@
 """Speak the queries of a set in parallel processes and send them through the gates.
 
-The next speaker retries queries that fail; if they fail again, they are left out. Finished chunks are stored, so a
-killed build resumes.
+A query that fails is spoken again by the next speaker; if it fails again, it is left out. Finished chunks are stored,
+so a killed build resumes.
 """
 
 from __future__ import annotations

@@ -45,7 +45,8 @@ class EncoderConfig(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def beside(self) -> int:
-        """The number of channels from the taps."""
+        """The number of additional channels that the adapter gets: a clip's mean and spread after each layer in
+        `taps`."""
         return 2 * self.dim * len(self.taps)
 
 

@@ -61,9 +61,10 @@ class Encoder(nn.Module):
     def through(self, layers: nn.ModuleList, norm: nn.Module, x: Tensor, inside: Tensor, **given: Any) -> Tensor:
         """Run the layers: (C, T, dim) → (C, T, dim + beside).
 
-        The result has the last layer's states and, constant over time, mean and spread over the clip (`inside`, (C, T))
-        after the `taps` layers. An encoder trained for words has dropped voices, moods and sounds by its last layer,
-        but middle layers still represent them. A mean over the clip contains no words to memorise.
+        The result has the last layer's states. For each layer in `taps`, the states' mean and spread over the clip are
+        appended to every time step; `inside`, (C, T), marks the steps inside the clip. An encoder trained for words has
+        dropped voices, moods and sounds by its last layer, but middle layers still represent them. A mean over the clip
+        contains no words to memorise.
         """
         beside = []
         for n, layer in enumerate(layers):

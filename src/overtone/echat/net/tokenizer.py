@@ -24,7 +24,10 @@ GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
 class Tokenizer:
-    """The interface for layouts and decoding. `vocab` is V, `codes` is K; ids from V upwards are not text."""
+    """The tokenizer's interface, used to lay out sequences and to decode.
+
+    `vocab` is the number of text ids. `codes` is the number of speech codes. Ids from `vocab` upwards are not text.
+    """
 
     def __init__(self, vocab: int, codes: int, im_start: int, im_end: int) -> None:
         self.vocab, self.codes = vocab, codes

@@ -207,7 +207,8 @@ def _notes(readings: Sequence[Reading], conditions: Sequence[str]) -> list[str]:
 def _by_basis(
     readings: Sequence[Reading], core: Sequence[tuple[int, Answer]], notes: list[str]
 ) -> Iterator[tuple[str, dict[str, _Values], list[str]]]:
-    """Yield (basis, measure → values, names of the cases)."""
+    """Yield (basis, measure → values, names of the cases) for each basis, a selection of answers by their cues'
+    status."""
     of_run = {id(a): number for number, a in core}
     for basis, answers in by_status([a for _, a in core]):
         yield basis, *_read(readings, [(of_run[id(a)], a) for a in answers], notes)

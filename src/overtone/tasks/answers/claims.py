@@ -1,4 +1,4 @@
-"""Find the places where a reply commits to a letter. Each claim has the rule that found it, and how firm it is."""
+"""Find the places where a reply commits to a letter. Each claim names the rule that found it, and how firm it is."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ _BEST = re.compile(
 
 
 def ticked(r: Reader) -> Iterator[Claim]:
-    """Yield a claim for the only option with a yes, in a list of options with yes or no after each."""
+    """Yield a claim for a reply that lists all options with yes or no after each, if only one option has a yes."""
     lines = list(_TICKED.finditer(r.text))
     yes = [m for m in lines if m[2] or m[3]]
     if not yes:
@@ -152,7 +152,7 @@ def ticked(r: Reader) -> Iterator[Claim]:
 
 
 def mentioned(r: Reader, after_menu: bool) -> Iterator[Claim]:
-    """Yield a claim for each letter that is mentioned, not taken back, and not part of another name (`vitamin C`)."""
+    """Yield a claim for each mentioned letter, unless the reply takes it back or it is part of a name (`vitamin C`)."""
     end, many = 0, len(r.text.split()) > RAMBLING
     listed = after_menu or len(re.findall(r"^\W*[a-h][.):]\s", r.text, re.M)) > 1
     for m in few(re.finditer(r"(?<![\wà-ÿ'#-])[(\[\"']?[a-z](?![\wà-ÿ']|-\w)", r.text)):

@@ -46,7 +46,7 @@ class Extracted(Struct, frozen=True):
 
 
 def _with_mentions(r: Reader, claims: list[Claim], after_menu: bool) -> list[Claim]:
-    """Return the claims; if there are no claims, the letters that the reply only mentions.
+    """Return the claims. If there are no claims, return the letters that the reply mentions as claims.
 
     A letter mentioned after the last claim is added if the reply changes its mind (`B, however … C`). In a long reply,
     only the last sentence is searched for mentions.
@@ -155,7 +155,8 @@ _PLAIN = re.compile(r"(the answer is(?:: ?| ))?(?:\[([a-h])\]|\(([a-h])\)|([a-h]
 
 
 def lenient(text: str, options: Sequence[Option], *, heard: bool = False) -> Extracted:
-    """Return the choice that a careful person would see in a reply of any wording, or the reason why it has no choice.
+    """Return the choice that a careful person would see in a reply of any wording, or the reason why it makes no
+    choice.
 
     With `heard` the text is a transcript of speech, in which a letter may be written as it sounds (`See.` for C).
     """
@@ -200,8 +201,8 @@ def _option_words(text: str) -> str:
 def _quoted_option(cleaned: str, options: Sequence[Option]) -> tuple[str, str]:
     """Return the option that a reply repeats verbatim with few other words, and the reply with _QUOTE in its place.
 
-    Returns two empty strings if there is no such option. An option can be a whole reply ("I can't wait!"); its words
-    would otherwise be weighed as the model's own words.
+    Returns two empty strings if there is no such option. An option can itself be a complete reply ("I can't wait!");
+    without this, its words would be read as the model's own statement.
     """
     texts = {o.letter: _option_words(o.text) for o in options}
     quoted = [letter for letter, words in texts.items() if len(words.split()) >= _QUOTED_WORDS and words in cleaned]

@@ -103,7 +103,8 @@ def _distinctive(words: list[str], shared: set[str]) -> list[str]:
 
 
 def _words(text: str, lettered: bool) -> list[str]:
-    """Return the words of an option, without articles unless the options have letters (`A - D - E`, `Vitamin A`)."""
+    """Return the words of an option. Articles are left out, unless the options contain single letters (`A - D - E`,
+    `Vitamin A`), where "a" is not an article."""
     words: list[str] = TOKEN.findall(text)
     return words if lettered else [w for w in words if w not in _ARTICLES] or words
 
@@ -114,7 +115,8 @@ def _is_letter(word: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def keys_of(options: tuple[tuple[str, str], ...]) -> Mapping[str, Key]:
-    """Return letter → key. Options without words, of single letters only, or with equal keys are left out."""
+    """Return letter → key. An option is left out if it has no words, only single letters, or the same key as another
+    option."""
     lettered = any(_is_letter(w) and w != "a" for _, t in options for w in TOKEN.findall(t))
     split = {k: _words(t, lettered) for k, t in options if t.strip()}
     shared = set.intersection(*({root(w) for w in words} for words in split.values())) if len(split) > 1 else set()

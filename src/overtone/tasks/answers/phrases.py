@@ -12,7 +12,8 @@ _W = r"(?<![\wà-ÿ'])"  # a word starts here
 
 
 def _compile(*parts: str) -> re.Pattern[str]:
-    """Compile the parts to one pattern of alternatives. Adjacent parts that begin with `_W` share it, for speed."""
+    """Compile the parts to one pattern of alternatives. For speed, neighbouring parts that begin with `_W` share one
+    `_W`."""
     runs = [(at_word, [p.removeprefix(_W) for p in run]) for at_word, run in groupby(parts, lambda p: p.startswith(_W))]
     return re.compile("|".join((_W if w else "") + "(?:" + "|".join(f"(?:{p})" for p in run) + ")" for w, run in runs))
 

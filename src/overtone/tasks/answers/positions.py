@@ -79,7 +79,7 @@ def _without_tokens(text: str) -> str:
 
 
 def unfinished_thought(text: str) -> bool:
-    """Return whether the reply ends inside its thinking. If so, only claims like "the answer is B" count."""
+    """Return whether the reply ends inside its thinking. If so, only explicit claims like "the answer is B" count."""
     tags = list(_THINK.finditer(text.lower()))
     return bool(tags) and not tags[-1][1]
 
@@ -89,9 +89,11 @@ _MENU_LINE = re.compile(r"\s*[(\[]?([a-h])[)\].:]\s*(\S[^\n]*)(?:\n|$)")
 
 
 def own_question(text: str, options: Sequence[Option]) -> tuple[str, str]:
-    """Return the text up to an invented question, and its kind: "next" without a menu, "foreign" with one, "" for none.
+    """Return the text up to a question that the model invented, and the kind of that question.
 
-    Small models continue with invented questions and menus. An answer to such a question is not an answer to ours.
+    The kind is "next" for a question without options, "foreign" for one with options, and "" if there is no such
+    question. Small models continue with invented questions and options. An answer to such a question is not an answer
+    to ours.
     """
     for m in _QUESTION_LINE.finditer(text):
         stop = text.find("\n", m.end())

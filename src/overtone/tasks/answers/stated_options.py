@@ -1,8 +1,9 @@
 """Read the option that a reply states by the option's words, without a letter.
 
-Every mention of an option is weighed by the words around it: it is denied, it is not a claim of the reply (quoted,
-asked, conditional, a first impression, the speaker's words), or it is asserted more or less clearly. If the reply
-corrects itself or concludes, its last clear assertion counts; otherwise two different assertions are not a choice.
+Every mention of an option is weighed by the words around it. It may be denied, or asserted more or less clearly. It is
+not a claim of the reply if it is quoted, asked, conditional, a first impression, or part of the speaker's words. If the
+reply corrects itself or concludes, its last clear assertion counts; otherwise two different assertions are not a
+choice.
 """
 
 from __future__ import annotations
@@ -185,7 +186,7 @@ def _to_the_speaker(text: str) -> bool:
 
 
 def _yes_or_no(r: Reader, text: str) -> tuple[str | None, str] | None:
-    """Return (letter, rule) for options of yes and no; (None, rule) if the reply is undecided.
+    """Return (letter, rule) if the options are yes and no; (None, rule) if the reply is undecided.
 
     Returns None for other options, and for a reply that says neither yes nor no.
     """
@@ -255,7 +256,8 @@ def _borrows(text: str, letter: str, stated: list[Mention], options: dict[str, s
 
 
 def _in_part(body: str, options: dict[str, str]) -> str | None:
-    """Return the option of which the reply is a part: its beginning, its distinctive words, or these with a typo."""
+    """Return the option that the reply gives only in part: its beginning, or its distinctive words, even with a
+    typo."""
     words = body.split()
     shared = set.intersection(*(set(t.split()) for t in options.values())) | say.FRAME
     distinctive = {k: [w for w in t.split() if w not in shared] for k, t in options.items()}
@@ -328,7 +330,7 @@ def _is_retelling(text: _Text, claim: Mention, weighed: list[tuple[Mention, int]
 
 
 def _solid(text: str, m: Mention) -> bool:
-    """Return whether a mention is more than a common word (`he`, `it`), which names an option only in quotes."""
+    """Return whether a mention is clear. A common word such as `he` or `it` names an option only if it is in quotes."""
     return bool(_leftover(text[m.start : m.end])) or (m.start > 0 and text[m.start - 1] in "\"'")
 
 
