@@ -99,7 +99,7 @@ class Style(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Followup(Struct, frozen=True, forbid_unknown_fields=True):
-    """A follow-up question, after any frame or after frames of one topic."""
+    """A follow-up question. It may follow any frame or, with `topic`, only frames of that topic."""
 
     id: str
     part: Part
@@ -132,7 +132,7 @@ class Texts(Struct, frozen=True):
         raise KeyError(f"{dimension}/{label}")
 
     def check(self) -> list[str]:
-        """Return every broken rule as `text: problem`; [] if the texts may be built."""
+        """Return every broken rule as `text: problem`; [] if the texts are ready to be built."""
         problems = [f"frame {f.id}: {what}" for f in self.frames for what in _check_frame(f)]
         problems += [f"strategy {s.dimension}/{s.label}: {p}" for s in self.strategies for p in _check_strategy(s)]
         problems += [f"style {s.name}: {what}" for s in self.styles for what in _check_style(s)]
@@ -283,7 +283,8 @@ def _check_frame(frame: Frame) -> Iterator[str]:
 
 
 def _filled(frame: Frame, text: str) -> list[str]:
-    """Return fillings of a text's slots that include every value and the shortest and longest combinations."""
+    """Return the text with its slots filled in several ways, which include every value and the shortest and longest
+    ones."""
     names = slots_in(text)
     if not names:
         return [text]
@@ -353,7 +354,7 @@ def _repeats(texts: Texts) -> Iterator[str]:
 
 
 def _missing(texts: Texts) -> Iterator[str]:
-    """Yield the kinds of text of which the set has too few."""
+    """Yield a message for each kind of text of which the set has too few."""
     train = [f for f in texts.frames if f.part == "train"]
     have = {
         "train frames": len(train),

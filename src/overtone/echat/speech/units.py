@@ -206,9 +206,9 @@ def _places(bins: int) -> Array:
 
 
 def parameters(voice: delivery.Voiced) -> Array:
-    """Return plain speech in the decoder's parameters, every 5 ms: (frames, OUT).
+    """Convert plain speech to the decoder's parameters, one row every 5 ms: (frames, OUT).
 
-    Pitch is in log2, bridged over gaps.
+    Pitch is log2 of the frequency, interpolated over unvoiced frames.
     """
     pw = _world()
     log = np.log(voice.envelope + 1e-16)

@@ -69,7 +69,7 @@ class Piece(Struct, frozen=True):
 
 
 class _Prompt(Struct, frozen=True):
-    """A request as a token sequence."""
+    """A request converted to a token sequence, with its waveforms and decoding options."""
 
     asked: Asked
     sequence: layout.Sequence
@@ -254,7 +254,7 @@ class Answerer:
         return [out[i] for i in range(len(laid))]
 
     def _to_speak(self, prompt: _Prompt, decoded: DecodedReply) -> _Prompt:
-        """Return a prompt that speaks the reply."""
+        """Return a prompt that makes the model speak the decoded reply."""
         parsed = think.parse(decoded.text, prompt.how.thinks)
         record = Record(
             key="reply", txt=(parsed.reply if prompt.chat else decoded.text) or " ", reply_emotion=parsed.reply_emotion
@@ -295,7 +295,7 @@ class Answerer:
 
 
 def _renumbered(go_on: Callable[[int], bool], indices: Sequence[int]) -> Callable[[int], bool]:
-    """Return `go_on` for some requests, numbered from 0."""
+    """Return a version of `go_on` for some of the requests, which are then numbered from 0."""
     return lambda at: go_on(indices[at])
 
 

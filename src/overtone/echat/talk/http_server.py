@@ -1,7 +1,7 @@
 """`overtone serve`: serve a trained checkpoint with OpenAI's chat completions API, with audio input and output.
 
-One thread runs the model. Waiting requests are answered in batches, a streamed one alone. If a client disconnects, its
-request is cancelled. A request that crashes the model does not affect the others.
+One thread runs the model. Waiting requests are answered in batches; a streamed request is answered alone. If a client
+disconnects, its request is cancelled. A request that crashes the model does not affect the others.
 """
 
 from __future__ import annotations
@@ -116,7 +116,11 @@ class Engine:
             self._try([job])
 
     def _next(self) -> list[Job]:
-        """Return a streamed request, or a batch of the requests before the next streamed one; [] when stopping."""
+        """Return the next requests to answer: one streamed request, or a batch of all requests before the next streamed
+        one.
+
+        Return [] if the server is stopping.
+        """
         with self._changed:
             while not self._over and not self._waiting:
                 self._changed.wait()
