@@ -1,8 +1,9 @@
 """The input of the emotion predictor: 117 numbers on how an utterance is spoken, independent of speaker and loudness.
 
-Pitch is measured in semitones from the utterance's own median, levels against its own loudest parts. Median pitch and
-mean spectrum describe the speaker and are given as well, so that a model can distinguish a high voice from a raised
-one. The choice follows the minimal feature sets of the field (GeMAPS, Eyben et al. 2016) as far as plain NumPy goes.
+Pitch is measured in semitones from the utterance's own median, levels relative to its own loudest parts. Median pitch
+and mean spectrum describe the speaker. They are included too, so that a model can distinguish a high voice from a
+raised one. The choice follows the minimal feature sets of the field (GeMAPS, Eyben et al. 2016) as far as plain NumPy
+allows.
 """
 
 from __future__ import annotations
@@ -150,7 +151,7 @@ def _voice(pitch: Pitch, power: Array, level: Array, voiced: Flags, active: Flag
 
 
 def _peak(rows: Array, hz: Array) -> Array:
-    """Return the level at each frame's own frequency, in dB: the strongest of three bins."""
+    """Return the level in dB at each frame's own frequency `hz`: the strongest of the three nearest bins."""
     bins = np.clip(np.round(hz / (RATE / SIZE)).astype(int), 1, rows.shape[1] - 2)
     index = np.arange(len(rows))
     return np.asarray(10 * np.log10(np.max([rows[index, bins + d] for d in (-1, 0, 1)], axis=0) + 1e-12))

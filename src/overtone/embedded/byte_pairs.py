@@ -1,8 +1,8 @@
 """SmolLM2's tokenizer in plain Python, from the lists in the model's GGUF file.
 
-Byte-level byte pairs, with digits one by one. llama.cpp tokenises prompts itself, but its Python package has no
-function that returns the tokens of a text, which the likelihood of an answer needs. Special tokens that a text spells
-out are read as plain text.
+It uses byte-level byte pairs, and every digit is a separate token. llama.cpp tokenises prompts itself, but its Python
+package has no function that returns the tokens of a text, which are needed for the likelihood of an answer. A special
+token that is written in a text is read as plain text.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class BytePairs:
         return [token for word in _words(text) for token in self._encode_word(word)]
 
     def _merge(self, word: str) -> tuple[int, ...]:
-        """Merge the bytes of a word, always the pair that was learnt first."""
+        """Merge the bytes of a word step by step. Each step merges the pair that was learnt first."""
         parts = [_bytes()[byte] for byte in word.encode()]
         while len(parts) > 1:
             ranked = [(self._ranks.get(pair, -1), at) for at, pair in enumerate(pairwise(parts))]
@@ -48,7 +48,7 @@ class BytePairs:
 
 
 def _words(text: str) -> Iterator[str]:
-    """Split a text: digits alone, and between them words, signs and white space."""
+    """Split a text into single digits, and the rest into words, signs and white space."""
     shape = "".join(map(_shape, text))
     for part in re.finditer(r"0|[^0]+", shape):
         at = part.start()
@@ -70,7 +70,7 @@ def _shape(character: str) -> str:
 
 @cache
 def _bytes() -> dict[int, str]:
-    """Map each byte to the character that stands for it in the list of tokens: itself if it can be printed."""
+    """Map each byte to the character that represents it in the list of tokens. A printable byte represents itself."""
     plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in plain]
     return {byte: chr(byte) for byte in plain} | {byte: chr(256 + number) for number, byte in enumerate(others)}

@@ -1,6 +1,6 @@
 """Offline sentence embeddings: all-MiniLM-L6-v2 in plain NumPy, six layers of BERT read from a safetensors file.
 
-A text's vector does not depend on the number of cores. It depends on the batch, in the last digits: about 1e-7.
+A text's vector does not depend on the number of cores. The other texts of its batch change it by about 1e-7.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ _shared: ContextVar[dict[tuple[str, str], Vectors] | None] = ContextVar("sentenc
 
 @contextmanager
 def share_vectors() -> Iterator[None]:
-    """Compute the sentence vector of each text once in this block, for `embed` and for `tokens` of the last layer."""
+    """Cache sentence vectors inside this block, so that each text is computed once, for `embed` and for `tokens` of the
+    last layer."""
     before = _shared.set({})
     try:
         yield
@@ -198,9 +199,10 @@ class Embedder:
     def tokens(
         self, texts: Sequence[str], *, layer: int = LAYERS, longest: int = LONGEST
     ) -> list[tuple[list[str], Vectors]]:
-        """Return each text's pieces (markers included, at most `longest`) and a layer's state of each piece.
+        """Return, for each text, its word pieces and the state of each piece after `layer`.
 
-        For token-level comparison. Layer 6 is the last; layer 0 is the embeddings before the first.
+        Markers are included, and at most `longest` pieces are read. Layer 6 is the last; layer 0 is the embeddings
+        before the first.
         """
         if not 0 <= layer <= LAYERS or not 2 <= longest <= PLACES:
             raise ValueError(f"layer must be 0 to {LAYERS} and longest 2 to {PLACES}, not {layer} and {longest}")
@@ -229,7 +231,7 @@ def _linear(x: Vectors, weight: Vectors, bias: Vectors) -> Vectors:
 
 
 def _normed(x: Vectors, weight: Vectors, bias: Vectors) -> Vectors:
-    """Normalise each state in place."""
+    """Apply layer normalisation to each state, in place."""
     x -= x.mean(-1, keepdims=True)
     x /= np.sqrt((x * x).mean(-1, keepdims=True) + np.float32(_EPSILON))
     x *= weight
@@ -254,7 +256,7 @@ def embed(texts: Sequence[str]) -> Vectors:
 
 
 def tokens(texts: Sequence[str], *, layer: int = LAYERS, longest: int = LONGEST) -> list[tuple[list[str], Vectors]]:
-    """Return each text's pieces, markers included, and a layer's state of each; see `Embedder.tokens`."""
+    """Return, for each text, its word pieces and the state of each piece after `layer`; see `Embedder.tokens`."""
     return load().tokens(texts, layer=layer, longest=longest)
 
 

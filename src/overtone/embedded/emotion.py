@@ -1,8 +1,9 @@
 """A small emotion predictor: angry, disgusted, fearful, happy, neutral, sad, surprised, or unknown if it is unsure.
 
-It was trained on deliveries by this project's own recipes on synthetic voices and on open recordings of ordinary speech
-(`scripts/fit_emotion.py`), not on acted emotion; docs/explanation/emotion-predictor.md gives its accuracy on real
-actors. It hears one utterance, has no information on the speaker, and ignores words and loudness. Plain NumPy.
+It was trained on two kinds of speech (`scripts/fit_emotion.py`): synthetic voices with the deliveries of this project's
+recipes, and open recordings of ordinary speech. It was not trained on acted emotion;
+docs/explanation/emotion-predictor.md gives its accuracy on real actors. It hears one utterance, has no information on
+the speaker, and ignores words and loudness. It needs only NumPy.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ Array = npt.NDArray[np.float64]
 
 
 class Emotion(Struct, frozen=True):
-    """The predicted emotion. `probabilities` has all LABELS, even if it is unknown; it is empty without speech."""
+    """The predicted emotion. `probabilities` has all LABELS, even if `label` is unknown; it is empty without speech."""
 
     label: str
     probabilities: dict[str, float]

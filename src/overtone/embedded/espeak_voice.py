@@ -122,7 +122,7 @@ class _Engine:
 
 
 def _short(data: Path) -> Path:
-    """Return the data folder under a path short enough for espeak-ng, through a link if necessary."""
+    """Return a path of the data folder that is short enough for espeak-ng. A link is created if necessary."""
     if len(str(data).encode()) <= _PATH_LIMIT:
         return data
     link = tempfile.TemporaryDirectory(prefix="overtone-")

@@ -134,7 +134,7 @@ def _string(data: bytes, at: int) -> tuple[bytes, int]:
 
 
 def _after(data: bytes, at: int, kind: int) -> int:
-    """Return where the value of this type at this position ends."""
+    """Return the position after the value of type `kind` that begins at `at`."""
     if kind == _STRING:
         return _string(data, at)[1]
     if kind != _ARRAY:

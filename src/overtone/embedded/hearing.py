@@ -1,9 +1,10 @@
 """A small cue classifier: describes a voice's measures in plain words, and says which of several cues they fit best.
 
-A regularised linear discriminant over standardised measures (`hearing.json`, written by `scripts/fit_hearing.py` from
-synthetic clips of voices and sentences that no built set uses). It was fitted to the recipes of this project's builder;
-it is a baseline that hears something, not a judge of people. Accuracy on voices and sentences held out, but delivered
-by the same recipes and scenes, one option of up to four (the script writes this table and `load().table`):
+It is a regularised linear discriminant over standardised measures (`hearing.json`, written by
+`scripts/fit_hearing.py`). It was fitted to synthetic clips made by the recipes of this project's builder, with voices
+and sentences that no built set uses. It is a baseline that hears something, not a judge of people. The table gives its
+accuracy in choosing one of up to four options. The clips have held-out voices and sentences, but the same recipes and
+scenes. (The script writes this table and `load().table`.)
 
 | task | held-out clips | accuracy | chance |
 |---|---|---|---|
@@ -89,7 +90,8 @@ class Hearing(Struct, frozen=True, forbid_unknown_fields=True):
         return self.heads[-1].classes
 
     def posterior(self, features: Array, among: Sequence[str]) -> dict[str, float]:
-        """Return the probability of each cue in `among`, if one of them is present. All must be in `classes`."""
+        """Return the probability of each cue in `among`, given that one of them is present. All must be in
+        `classes`."""
         standard = (features - np.array(self.centre)) / np.array(self.scale)
         # A missing measure becomes the mean; one far outside the training data is clipped to its border.
         standard = np.clip(np.nan_to_num(standard), -4.0, 4.0)
@@ -174,8 +176,8 @@ def features(samples: audio.Samples, rate: int, measures: Measures | None = None
 def _bands(x: audio.Samples) -> Array:
     """Measure each band of the spectrum, in dB.
 
-    The measures are the band's share of the whole; its level in the quietest fifth of the frames, which shows the
-    background; how far it swings, slowly and from frame to frame; and its level at the beginning, where coughs, sighs
+    The measures of a band are: its share of the whole; its level in the quietest fifth of the frames, which shows the
+    background; how much it varies slowly and from frame to frame; and its level at the beginning, where coughs, sighs
     and yawns are.
     """
     x = np.pad(x, (0, max(0, _SIZE + 10 * _HOP - len(x))))

@@ -1,9 +1,10 @@
 """Offline language model: SmolLM2-135M-Instruct through llama.cpp in this process. A request always gets the same text.
 
 llama.cpp rounds differently if the same tokens are evaluated in other batches, which changes greedy texts. Therefore an
-engine answers one chat at a time, and always in the same three steps: the system turn, its last token again, the rest.
-If the chat before had the same system turn, the first step is skipped, which changes nothing: the second step cuts the
-engine's memory back to that turn. Letting llama.cpp choose what to reuse changed 12 of 24 texts.
+engine answers one chat at a time, and evaluates every prompt in the same three steps: the system turn, the last token
+of that turn again, and the rest. If the previous chat had the same system turn, the first step is skipped. This does
+not change the text, because the second step resets the engine's memory to the end of that turn. When llama.cpp itself
+chose what to reuse, 12 of 24 texts changed.
 
 An engine has one thread, because two threads of one chat wait for each other: with other work on two cores they
 answered 0.06 chats/s (240 prompt tokens, 32 new ones), while two engines of one thread answered 0.42.
@@ -74,8 +75,9 @@ class _Engine:
     def weigh(self, system: str, rest: str, options: Sequence[Sequence[int]]) -> list[float]:
         """Return the log-likelihood of each list of tokens after the prompt `system + rest`.
 
-        llama.cpp reports the probability of the token that it samples, before any bias. So every token is forced by a
-        bias, one at a time. The first token of every list is predicted by the same step, the prompt's last token alone.
+        llama.cpp reports only the probability of the token that it samples, before any bias. So each token of a list is
+        forced by a bias, one at a time. For the first token of every list, the last step evaluates only the prompt's
+        last token.
         """
         held, self.system = self.system, ""
         if held != system:
@@ -133,10 +135,10 @@ class LanguageModel:
     def weigh(
         self, messages: Sequence[tuple[str, str]], steps: Sequence[Sequence[str]], chosen: Sequence[str] = ()
     ) -> list[list[tuple[float, int]]]:
-        """Return the log-likelihood and the number of tokens of each alternative, step by step.
+        """Return the log-likelihood and the number of tokens of each alternative, for every step.
 
-        Each step follows the alternatives in `chosen`, or without them, the most likely alternatives per token of the
-        steps before, with a space after each. Raises UsageError for an empty alternative.
+        After each step, one alternative and a space are appended to the prompt: the one in `chosen` or, without
+        `chosen`, the most likely one per token. Raises UsageError for an empty alternative.
         """
         system, rest = _prompt(messages)
         tokenizer = byte_pairs.load(path())
@@ -259,9 +261,10 @@ def _plain(text: str) -> str:
 
 
 def _prompt(messages: Sequence[tuple[str, str]]) -> tuple[str, str]:
-    """Return the prompt in two parts, each tokenised as in the whole: the system turn with the next marker, the rest.
+    """Return the prompt in two parts: the system turn with the next marker, and the rest.
 
-    Raises UsageError for an unknown role."""
+    The parts are split so that each has the same tokens as in the whole prompt. Raises UsageError for an unknown role.
+    """
     for role, _ in messages:
         if role not in ("system", "user", "assistant"):
             raise UsageError(f"unknown role {role!r}; one of system, user, assistant")

@@ -96,7 +96,8 @@ class Server:
         return out
 
     async def _chunks(self, body: dict[str, Any]) -> AsyncGenerator[Any, None]:
-        """Yield the engine's answer: pieces of a streamed answer, or the whole as the only piece. Raises Problem."""
+        """Yield the engine's answer: the pieces of a streamed answer, or a complete answer as one piece. Raises
+        Problem."""
         loop = asyncio.get_running_loop()
         chunks: asyncio.Queue[Any] = asyncio.Queue()
         gone = threading.Event()
@@ -117,7 +118,7 @@ class Server:
 
 
 def _ask(engine: Any, body: dict[str, Any], put: Callable[[Any], bool]) -> None:
-    """Ask the engine, in a thread; put each piece of the answer, and None at the end."""
+    """Ask the engine, in a thread. Pass each piece of the answer to `put`, and None at the end."""
     try:
         chunk = (
             engine.handle_chat_completions(body, put) if body.get("stream") else engine.handle_chat_completions(body)

@@ -29,7 +29,8 @@ _lock = threading.Lock()
 
 
 class _Line(ctypes.Structure):
-    """transcript_line_t; only the text is read, the rest gives the stride."""
+    """The C struct transcript_line_t. Only its text is read; the other fields are declared because they determine its
+    size."""
 
     _fields_ = (
         ("text", ctypes.c_char_p),
@@ -104,7 +105,7 @@ def _levels(samples: NDArray[np.float32]) -> NDArray[np.float64]:
 def _pieces(samples: NDArray[np.float32]) -> list[NDArray[np.float32]]:
     """Cut a recording into pieces of at most 15 s, at the quietest points. Pieces without speech are dropped.
 
-    These are too quiet, or steady like noise; for such a piece the model makes up a word.
+    Such pieces are too quiet, or steady like noise. For them the model would invent a word.
     """
     pieces = []
     while len(samples) >= _FRAME:

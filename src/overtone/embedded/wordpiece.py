@@ -1,7 +1,8 @@
 """BERT's tokenizer in plain Python.
 
 Basic tokenisation cleans the text, lowers it, strips accents, and separates Chinese characters and punctuation. Then
-words are split into the longest matching pieces. Text is data: a written "[SEP]" is not a marker.
+words are split into the longest matching pieces. A marker such as "[SEP]" that is written in a text is read as plain
+text.
 """
 
 from __future__ import annotations

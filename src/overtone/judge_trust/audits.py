@@ -64,7 +64,8 @@ def position(
     """Measure position bias in pairs that were asked in both orders.
 
     `first` has one value per verdict that is not a tie: 1 if the reply shown first won, else 0. `turned` has one value
-    pair: 1 if the verdict changed with the order, else 0; `reversed_` counts changes from one reply to the other.
+    per pair: 1 if the verdict changed with the order, else 0. `reversed_` is the number of changes from one reply to
+    the other.
     """
     changed = cluster.proportion(turned, turned_groups)
     text = f"{percent(changed.value, 1)} of the verdicts change when the two replies are swapped; ideally none would."
@@ -81,7 +82,8 @@ def position(
 
 
 def first_place(judge: Array, people: Array, groups: Sequence[str], dimension: str) -> Finding:
-    """Measure position bias in pairs asked in one order: the judge's share of votes for the first minus people's.
+    """Measure position bias in pairs asked in one order: the judge's share of votes for the first reply minus people's
+    share.
 
     `judge` and `people` have 1 for A, 0 for B and ½ for a tie.
     """
@@ -244,7 +246,8 @@ def lexical_shortcut(judge: Array, people: Array, groups: Sequence[str], dimensi
 
 
 def halo(judge: Array, people: Array, groups: Sequence[str], *, seed: int) -> Finding:
-    """Measure the mean correlation between the judge's dimensions minus the one between people's.
+    """Measure the mean correlation between the judge's dimensions minus the mean correlation between people's
+    dimensions.
 
     Both arrays have the shape (dimensions, units).
     """
@@ -268,14 +271,16 @@ def halo(judge: Array, people: Array, groups: Sequence[str], *, seed: int) -> Fi
 
 
 def mean_correlation(scores: Array) -> float:
-    """Return the mean Spearman correlation over all pairs of dimensions that both vary; NaN without such a pair."""
+    """Return the mean Spearman correlation over all pairs of dimensions in which both vary; NaN if there is no such
+    pair."""
     pairs = itertools.combinations(scores, 2)
     values = [x for a, b in pairs if not math.isnan(x := correlation.spearman(a, b))]
     return float(np.mean(values)) if values else math.nan
 
 
 def repeatability(draws: Array, groups: Sequence[str], dimension: str, *, ordered: bool) -> Finding:
-    """Measure the share of equal answers to the same request. `draws` is (repeats, units), NaN where one is missing."""
+    """Measure the share of equal answers to the same request. `draws` is (repeats, units), with NaN for a missing
+    answer."""
     name = "repeatability"
     equal, differences, owners = [], [], []
     for unit in range(draws.shape[1]):

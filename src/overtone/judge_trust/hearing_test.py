@@ -63,7 +63,7 @@ class Heard(Struct, frozen=True):
 
     @property
     def below_chance(self) -> bool:
-        """Whether readable verdicts name the wrong recording far more often than by chance."""
+        """Whether the judge names the wrong recording far more often than by chance, with few unreadable verdicts."""
         high = self.accuracy.high
         return high is not None and high < CHANCE - 0.1 and self.unread < 0.1 * self.verdicts
 

@@ -31,7 +31,8 @@ PEOPLE = "people"
 
 
 class Couple(Struct, frozen=True):
-    """Two judges, or a judge and people, on the same units. `side` is the interval's position relative to LINE."""
+    """Two judges, or a judge and people, on the same units. `side` says whether the interval is above, below or across
+    the threshold LINE."""
 
     first: str
     second: str
@@ -40,7 +41,7 @@ class Couple(Struct, frozen=True):
 
 
 class Consistent(Struct, frozen=True):
-    """The agreement in one dimension: between each two judges, of each judge with people, and of all judges."""
+    """The agreement in one dimension: of every two judges, of each judge with people, and of all judges together."""
 
     key: str
     label: str

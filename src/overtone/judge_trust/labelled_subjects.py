@@ -30,7 +30,8 @@ class People(Struct, frozen=True):
 
 
 def matched(rubric: Rubric, labels: Labels, named: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return rubric's dimension → labels' dimension, by `named` or by equal names. Raises UsageError if none match."""
+    """Return rubric's dimension → labels' dimension, as in `named` or by equal names. Raises UsageError without a
+    match."""
     theirs = labels.dimensions
     asked = [d.key for d in rubric.dimensions]
     for ours, other in (named or {}).items():
@@ -86,8 +87,8 @@ def as_number(labels: Labels, rating: Rating, dimension: Dimension) -> float:
 def settled(values: Array, dimension: Dimension) -> float:
     """Reduce several values to one: the mean on a scale, or the most frequent choice.
 
-    If several choices are the most frequent, the result is the choice nearest to the mean; if two are equally near, the
-    more central one; NaN if both are equally central.
+    If several choices are equally frequent, the one nearest to the mean is taken. If two are equally near, the more
+    central one is taken. If both are equally central, the result is NaN.
     """
     if not values.size:
         return math.nan
@@ -125,7 +126,7 @@ def subjects(rubric: Rubric, labels: Labels, units: Sequence[str], hears: Hears)
 
 
 def chosen(labels: Labels, named: Sequence[str], limit: int | None, seed: int) -> list[str]:
-    """Return the rated units. With `limit`, draw whole groups at random and return that many of their units."""
+    """Return the rated units. With `limit`, return that many units, from whole groups drawn at random."""
     rated = {rating.unit for rating in labels.ratings if rating.dimension in named}
     units = [unit for unit in labels.units.values() if unit.id in rated]
     if limit is None or limit >= len(units):

@@ -98,7 +98,10 @@ def compared(
     seed: int,
     draws: int = DRAWS,
 ) -> Compared:
-    """Compare the agreement of the two arrays in `first` with that of the two in `second`, on the same resamples."""
+    """Compare the agreement of the two arrays in `first` with the agreement of the two arrays in `second`.
+
+    Both agreements use the same resamples.
+    """
     how = ordered if isinstance(ordered, tuple) else (ordered, ordered)
     one, other = (statistics(*pair, ordered=o) for pair, o in zip((first, second), how, strict=True))
     result = Compared({}, {}, {})
@@ -129,8 +132,11 @@ def _recorded(
 
 
 class Ceiling(Struct, frozen=True):
-    """The ceiling for a judge: how well one person agrees with the others (`people`), how well the judge agrees with
-    the same others (`judge`), and the difference (person − judge)."""
+    """The ceiling for a judge: how well one person agrees with the other people.
+
+    `people` is this agreement, `judge` is the judge's agreement with the same other people, and `difference` is the
+    first minus the second.
+    """
 
     people: dict[str, Measure]
     judge: dict[str, Measure]

@@ -49,8 +49,11 @@ def rubric_of(labels: Labels, verdicts: Labels, dimensions: Sequence[str]) -> Ru
 
 
 def _dimension(name: str, people: Sequence[labelled.Rating], judge: Sequence[labelled.Rating]) -> Dimension:
-    """Return a dimension that allows all given ratings: a scale from the lowest to the highest number, or the words
-    that people used as choices (and a tie between A and B if the judge used it)."""
+    """Return a dimension that allows all given ratings.
+
+    It is a scale from the lowest to the highest number, or a choice among the words that people used. A tie is added to
+    A and B if the judge used it.
+    """
     given = [[rating.value for rating in side if rating.dimension == name] for side in (people, judge)]
     numbers = [value for side in given for value in side if isinstance(value, float)]
     if not any(isinstance(value, str) for value in given[0]):

@@ -67,9 +67,10 @@ def coarse_against_fine(
     seed: int,
     draws: int = DRAWS,
 ) -> list[Contrast]:
-    """Compare, for every five-point dimension, verdicts on three steps with verdicts on five.
+    """Compare verdicts on three steps with verdicts on five, for every five-point dimension.
 
-    The agreement with people's labels is compared twice: with each kind on its own scale, and with both on three steps.
+    Their agreement with people's labels is compared twice: with each kind of verdict on its own scale, and with both
+    reduced to three steps.
     """
     answers = []
     three = {d.key: d for d in coarse(rubric).dimensions}

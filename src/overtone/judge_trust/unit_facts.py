@@ -19,7 +19,7 @@ FAMILIES = {"chatgpt": "gpt", "davinci": "gpt", "o": "gpt", "gemma": "gemini", "
 
 
 def family(name: str) -> str:
-    """Return a model's family: the letters that the last part of its name begins with. FAMILIES merges related ones.
+    """Return a model's family: the letters at the start of the last part of its name. FAMILIES merges related families.
 
     `openai/gpt-4o-mini` is gpt, `Qwen/Qwen2.5-Omni-7B` qwen, `o3-mini` gpt, `meta-llama/Llama-3` llama; "" for "".
     """

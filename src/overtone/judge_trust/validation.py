@@ -136,7 +136,8 @@ def validate(
 
 
 def _exchanged(report: Agreed) -> str:
-    """Return a warning if the judge agrees with people far less than by chance, e.g. labels are swapped; else ""."""
+    """Return a warning if the judge agrees with people far less than by chance, for example because labels are swapped.
+    Otherwise return ""."""
     alpha = report.agreement["alpha"]
     if alpha.value is None or alpha.high is None or alpha.value > BELOW_CHANCE or alpha.high >= 0:
         return ""

@@ -27,7 +27,7 @@ class CausalModel(WorkerModel):
     likelihoods = True
 
     def __init__(self, given: Spec) -> None:
-        """Take the SPEC of a cascade. Raises UsageError if the folder is not a complete checkpoint."""
+        """Create the model from the SPEC of a cascade. Raises UsageError if the folder is not a complete checkpoint."""
         source = given.options["lm"]
         try:
             self.folder = model_source.check(source).resolve()

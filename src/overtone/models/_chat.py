@@ -1,4 +1,5 @@
-"""The common base of models behind an HTTP endpoint: where the key comes from, one attempt, the fallback to text."""
+"""The common base of models behind an HTTP endpoint: find the key, send one request, fall back to text without
+speech."""
 
 from __future__ import annotations
 
@@ -75,7 +76,8 @@ class ChatModel:
         raise NotImplementedError
 
     def rejected(self, failure: ModelFailure, notes: tuple[str, ...]) -> Reply:
-        """Return the reply that a rejection means, e.g. a content filter's refusal. Raises `failure` by default."""
+        """Return the reply that corresponds to a rejection, e.g. a content filter's refusal. By default, raise
+        `failure`."""
         raise failure
 
     def describe(self) -> dict[str, Any]:

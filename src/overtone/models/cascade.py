@@ -50,12 +50,13 @@ class Heard(Struct, frozen=True):
 
 @functools.cache
 def _pool(slots: int) -> language.LanguageModel:
-    """Return the process's language model of this size; several cascades share its engines."""
+    """Return the language model with this number of engines. All cascades of this process share it."""
     return language.LanguageModel(slots)
 
 
 class Cascade:
-    """`cascade?hear=words|acoustic|FILE&lm=DIR&voice=en-us+f3&threads=2` and the generation keys."""
+    """The model `cascade?hear=words|acoustic|FILE&lm=DIR&voice=en-us+f3&threads=2`, which also takes the generation
+    keys."""
 
     likelihoods = True
 
@@ -162,7 +163,8 @@ class Cascade:
         return out
 
     def _without_language(self, request: Request) -> Reply | None:
-        """Return the reply that needs no language model: a transcript, or the ear's choice of a cue."""
+        """Return the reply if it needs no language model: a transcript, or the classifier's choice of a cue. Otherwise
+        None."""
         sounds = [part for message in request.messages for part in message.parts if isinstance(part, Sound)]
         if request.task == "transcribe":
             if not sounds:

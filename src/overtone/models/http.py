@@ -224,13 +224,14 @@ class Endpoint:
         return text if len(text) <= DETAIL_CHARS else text[: DETAIL_CHARS - 1] + "…"
 
     def _version_hint(self, status: int) -> str:
-        """Return a hint if the server does not know the path, and base_url lacks the version that most servers have."""
+        """Return a hint for the case that the server does not know the path and base_url lacks a version such as
+        /v1."""
         if status not in (404, 405) or self.url.path != "/chat/completions":
             return ""
         return f"; base_url has no path: most servers need base_url={shown(self.url.with_path('/v1'))}"
 
     def refusal(self, status: int, problem: _Problem, wait: float | None = None, where: str = "") -> ModelFailure:
-        """Return the failure that an HTTP status means."""
+        """Return the ModelFailure that corresponds to an HTTP status."""
         message = self.redact(problem.message)
         code = f" ({self.redact(problem.code)})" if isinstance(problem.code, str) else ""
         detail = f"HTTP {status}{code}" + (f" from {where}" if where else "") + (f": {message}" if message else "")
@@ -293,7 +294,8 @@ def shown(url: URL) -> str:
 
 
 def problem_of(body: bytes) -> _Problem:
-    """Read the message and code of an error's body in any of the usual formats; the message is the text otherwise."""
+    """Read the message and code from the body of an error, in any of the usual formats. Otherwise the message is its
+    text."""
     try:
         tree = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -24,7 +24,7 @@ _MAX_BYTES = 500_000_000
 
 
 class Predictions:
-    """`predictions:FILE?field=NAME`. The file names an item by its id or by the last parts of its id."""
+    """The model `predictions:FILE?field=NAME`. The file refers to an item by its id or by the last parts of its id."""
 
     slots = None
 

@@ -1,7 +1,7 @@
 """A Python function or object of this process: `overtone.run(…, model=my_function)`, or `python:NAME` once registered.
 
 A function takes a `Request` and returns a text, a pair of text and WAV bytes, or a `Reply`; it may be asynchronous. An
-object with the methods of `Model` (`ask`, and if it needs them `open`, `close` and `describe`) works the same way.
+object with the methods of `Model` works the same way. It needs `ask`, and may have `open`, `close` and `describe`.
 """
 
 from __future__ import annotations

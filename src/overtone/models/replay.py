@@ -13,7 +13,7 @@ from overtone.spec import Spec
 
 
 class Replay:
-    """`replay:RUN`. A reply is found by the request's key: item, condition, repeat and turn."""
+    """The model `replay:RUN`. A reply is found by the request's key: item, condition, repeat and turn."""
 
     slots = None
     likelihoods = True  # where the run has them

@@ -189,7 +189,7 @@ class WorkerModel:
             self._tasks.append(task)
 
     async def ask(self, request: Request) -> Reply:
-        """Answer a request in a batch with others that came at the same time."""
+        """Answer a request, in a batch with other requests that arrived at the same time."""
         if self._over is not None:
             raise self._over
         if not self._tasks:
@@ -229,7 +229,7 @@ class WorkerModel:
 
     @property
     def audio_rate(self) -> int:
-        """The rate of the sounds that the worker declared it wants."""
+        """The sample rate of input sounds that the worker declared."""
         return int(self._facts.get("rate", 16_000))
 
     def describe(self) -> dict[str, Any]:
@@ -298,7 +298,7 @@ class WorkerModel:
                 return
 
     async def _gather(self, seat: _Seat) -> list[Job]:
-        """Wait for at least one job; return at most a batch, and no more than one message can hold."""
+        """Wait for at least one job. Return as many waiting jobs as fit into a batch and into one message."""
         jobs: list[Job] = []
         size = 0
         most = seat.batch or self._batch
@@ -346,7 +346,8 @@ class WorkerModel:
 
 
 class _Seat:
-    """The state of one process across restarts: its deaths without an answer, and the batch size that fits its GPU."""
+    """The state of one process across restarts: how often it died without an answer, and the batch size that fits its
+    GPU."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan

@@ -88,8 +88,8 @@ class Labels(Struct, frozen=True):
 def read(path: Path, dimensions: Collection[str] = (), *, repeated: bool = False) -> Labels:
     """Read a label file. Raises DataError with the line of a mistake.
 
-    `dimensions` names the columns whose ratings are words. With `repeated`, a rater may rate a unit several times, as a
-    judge does that is asked repeatedly.
+    `dimensions` names the columns whose ratings are words. With `repeated`, a rater may rate a unit several times, like
+    a judge that is asked repeatedly.
     """
     from overtone.judge_trust.labels import _ieval, _pandalm, _table
 

@@ -1,6 +1,7 @@
 """PandaLM's pairs: two answers to one instruction, with the choices of three people or the verdicts of a model judge.
 
-1 means that the first answer is better, 2 the second, 0 or "Tie" neither. Any other verdict is unread.
+1 means that the first answer is better, 2 that the second is better, and 0 or "Tie" that neither is. Any other verdict
+counts as unread.
 """
 
 from __future__ import annotations
