@@ -41,7 +41,7 @@ class Couple(Struct, frozen=True):
 
 
 class Consistent(Struct, frozen=True):
-    """The agreement in one dimension: of every two judges, of each judge with people, and of all judges together."""
+    """The agreement in one dimension: between every two judges, between each judge and people, and among all judges."""
 
     key: str
     label: str

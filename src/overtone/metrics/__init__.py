@@ -88,11 +88,11 @@ def _read(path: Path, name: str) -> tuple[Samples, int]:
 class Metric(Protocol):
     """The interface of every metric. A metric may emit several `Score.metric` names, e.g. `wer` and `wer_raw`.
 
-    A slow metric may set `page`, the number of replies per call of `score` (256 without it): progress is reported, and
-    scores are stored, after each call. With `slow = True` it is copied into several processes (by pickle), each of
-    which scores other pages of replies. It must not keep a state between pages, nor hold a process or a connection.
-    Slow metrics with the same `shares` and `page` score the replies to the same asks one after the other in one
-    process. With `shares = "sentence vectors"`, each text of a page is embedded once for all of them.
+    A slow metric may set `page`, the number of replies per call of `score` (default: 256). Progress is reported, and
+    scores are stored, after each call. A metric with `slow = True` is copied (by pickle) into several processes, which
+    score different pages of replies. It must not keep a state between pages, nor hold a process or a connection. Slow
+    metrics with the same `shares` and `page` score the same replies one after the other in one process. With `shares =
+    "sentence vectors"`, each text of a page is embedded once for all of them.
     """
 
     name: str

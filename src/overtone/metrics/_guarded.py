@@ -22,9 +22,9 @@ class Guarded:
         self.emits: dict[str, str] = {}  # score name → latest signature
 
     def score(self, answered: Sequence[Answered], scored: list[list[Score]] | None = None) -> list[list[Score]]:
-        """Return the scores of each reply. There are fewer rows than replies if the metric is abandoned on the way.
+        """Return the scores of each reply. There are fewer rows than replies if the metric is abandoned before the end.
 
-        `scored` are the metric's rows if another process has computed them.
+        `scored` has the metric's rows if another process has already computed them.
         """
         try:
             rows = self._checked(answered, scored)

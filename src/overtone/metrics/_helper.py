@@ -96,7 +96,8 @@ class Helper:
         self.facts = self._hosted.process.facts
 
     def start_once(self) -> Helper:
-        """Start this helper if it is not running, and return it. If the start failed before, raise the same error."""
+        """Start this helper if it is not running, and return it. If an earlier start failed, raise the same error
+        again."""
         if self._start_error is not None:
             raise self._start_error
         try:

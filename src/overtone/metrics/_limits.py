@@ -1,4 +1,5 @@
-"""Limits of text metrics: the maximum length for alignments, which take quadratic time, and the language English.
+"""Limits of text metrics: the maximum length of texts to align, which takes quadratic time, and metrics for English
+only.
 
 A model that loops can reply with megabytes. Such a reply is unscored, with the reason, and scoring continues.
 """

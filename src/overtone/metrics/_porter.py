@@ -59,7 +59,8 @@ def _measure(word: str) -> int:
 
 
 def _closed(word: str) -> bool:
-    """Return whether a word ends in consonant, vowel, consonant (the last not w, x or y), or is vowel, consonant."""
+    """Return whether a word ends in consonant, vowel and consonant (the last not w, x or y), or consists of a vowel and
+    a consonant."""
     shape = _shape(word)
     return shape == "vc" or (shape.endswith("cvc") and word[-1] not in "wxy")
 

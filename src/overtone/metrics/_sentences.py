@@ -1,9 +1,9 @@
 """Split lower-cased English text into sentences, much like NLTK's word_tokenize.
 
-The tokenizer needs this, because it separates a full stop only from the last word of a sentence. For lower-cased text,
-the rules reduce to a list of abbreviations and to conditions on the token after an initial or a number. The list has
-common abbreviations. After a rare one (the initials "d.w."), NLTK may split differently, because its list was learned
-from newspapers.
+The word tokenizer needs sentences, because it separates a full stop only from the last word of a sentence. For
+lower-cased text, the rules reduce to a list of abbreviations and to conditions on the token after an initial or a
+number. The list has common abbreviations. After a rare one (the initials "d.w."), NLTK may split differently, because
+its list was learned from newspapers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ _INITIAL = re.compile(r"[^\W\d]\.")
 
 @cache
 def abbreviations() -> frozenset[str]:
-    """Return the words after which a full stop does not end a sentence. ". . " stands for three spaced full stops."""
+    """Return the words after which a full stop does not end a sentence. The entry ". . " is for three spaced full
+    stops."""
     lines = _DATA.read_text("utf-8").splitlines()
     return frozenset((*(word for line in lines if not line.startswith("#") for word in line.split()), ". . "))
 
@@ -65,7 +66,8 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _marks(text: str) -> Iterator[tuple[re.Match[str], str]]:
-    """Yield each mark that may end a sentence, with the text around it; of adjacent marks, only the last."""
+    """Yield each mark that may end a sentence, with the text around it. Only the last of several adjacent marks is
+    yielded."""
     last: re.Match[str] | None = None
     start = stop = 0
     for mark in _MARK.finditer(text):

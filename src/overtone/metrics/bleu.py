@@ -1,10 +1,10 @@
 """BLEU of a reply against its reference: EchoMind's mean of sentence scores, and sacreBLEU's corpus score.
 
 `bleu` is NLTK's sentence BLEU-4 (uniform weights, smoothing method 1) of lower-cased text; its mean over replies is
-EchoMind's number. `bleu_corpus` keeps sacreBLEU's counts (13a tokens, case kept, exponential smoothing): the score of
-many replies is computed from the sums of their details and is not a mean; the value of one reply is that of a corpus
-of one. Both are between 0 and 1. An empty reply scores 0; an item without a reference is unscored. Texts in languages
-other than English are split into 13a tokens for both; in languages without spaces between words into characters, like
+EchoMind's number. `bleu_corpus` is sacreBLEU's score (13a tokens, case kept, exponential smoothing). For many replies
+it is not a mean, but computed from the sums of the counts in their details; for one reply it is the score of a corpus
+with this reply only. Both are between 0 and 1. An empty reply scores 0; an item without a reference is unscored. In
+languages other than English, both use 13a tokens; in languages without spaces between words, both use characters, like
 sacreBLEU's `char`. Written by hand for exact parity with both libraries without installing them.
 """
 
@@ -42,7 +42,8 @@ _DASH = re.compile(r"([0-9])(-)")
 
 
 class Counts(Struct, frozen=True):
-    """Counts of a reply's tokens and n-grams: all n-grams, and those in its reference. A corpus has the sums."""
+    """Counts of a reply's tokens and n-grams: all n-grams, and those that are also in its reference. Counts of several
+    replies can be added."""
 
     reply: int
     reference: int

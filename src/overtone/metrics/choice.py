@@ -1,11 +1,13 @@
 """Accuracy on multiple-choice questions, read leniently (the headline) and strictly.
 
-An answered question is right or wrong: a reply that hedges, refuses, names no option or cannot be read is the model's
-failure and scores 0, with its status in the detail. A question without a right answer is unscored. A reply in speech
-only is read from a recogniser's transcript, with letters as they sound; without a transcript it is unscored.
+An answered question is right or wrong. A reply that hedges, refuses, does not name an option or cannot be read scores
+0, because it is the model's failure; its status is in the detail. A question without a right answer is unscored. A
+reply in speech only is read from a recogniser's transcript, in which a letter may be written as it sounds; without a
+transcript it is unscored.
 
-In the condition `likelihood` there is nothing to read: `accuracy` takes the option with the greatest log-likelihood per
-token, and `accuracy_less` the one with the greatest log-likelihood less that without the clip or its words.
+In the condition `likelihood`, no reply is read. `accuracy` takes the option with the greatest log-likelihood per token.
+`accuracy_less` subtracts from each option's log-likelihood its log-likelihood without the clip or its words, and takes
+the greatest difference.
 """
 
 from __future__ import annotations
@@ -95,7 +97,8 @@ class Accuracy(ReplyMetric):
 
 
 def _by_likelihood(a: Answered) -> list[Score]:
-    """Score the most likely option, by its log-likelihood per token and by its log-likelihood less its prior."""
+    """Score the most likely option twice: by the log-likelihood per token, and by the log-likelihood minus its
+    prior."""
     names = ((CHOICE, LIKELIHOOD_MEAN), (CHOICE_LESS, SIGNATURE_LESS))
     weighed = a.likelihoods[0]
     if not a.item.gold:

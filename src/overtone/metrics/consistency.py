@@ -1,11 +1,11 @@
 """Whether a reply's voice says its text: word error rate between the text and a transcript of the audio.
 
-The text is the reference and the embedded recogniser's transcript the hypothesis, both normalised; 0 means equal word
-for word. The recogniser makes errors even on perfect speech, so compare models with each other, not with 0. Counts are
-kept, so that a corpus's rate is a quotient of sums. Audio without words scores 1. A reply without audio or without text
-is unscored; so is a text above the limit, and everything if the recogniser is not installed. In languages without
-spaces between words it is the character error rate. The option `recogniser=FOLDER_OR_ID` uses a Whisper in the
-measuring environment, which knows other languages too.
+The text is the reference and the embedded recogniser's transcript the hypothesis. Both are normalised; 0 means that
+they are equal word for word. The recogniser makes errors even on perfect speech, so compare models with each other, not
+with 0. The counts are stored, so that the rate of a corpus can be computed from sums. Audio without words scores 1. A
+reply without audio or without text is unscored; so is a text above the limit, and everything if the recogniser is not
+installed. In languages without spaces between words it is the character error rate. The option
+`recogniser=FOLDER_OR_ID` uses a Whisper in the measuring environment, which knows other languages too.
 """
 
 from __future__ import annotations

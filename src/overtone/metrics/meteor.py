@@ -51,9 +51,10 @@ class Alignment(Struct, frozen=True):
 
 
 def align(reply: Sequence[str], reference: Sequence[str], synonyms: Callable[[str], Iterable[str]]) -> Alignment:
-    """Match words from the last to the first, each with the last free word of the reference.
+    """Match the words of both texts. Words are taken from the last to the first, each with the last free word of the
+    reference.
 
-    Like NLTK, synonyms are looked up and compared by the stems of the remaining words.
+    As in NLTK, synonyms are looked up and compared by the stems of the remaining words.
     """
     ours, theirs = list(enumerate(reply)), list(enumerate(reference))
     pairs = _match(ours, theirs, lambda word: (word,))

@@ -108,7 +108,10 @@ def delivery(samples: npt.ArrayLike, rate: int) -> Delivery:
 
 
 def differences(reply: Delivery, reference: Delivery) -> dict[str, float | None]:
-    """Return reply minus reference by the names of HALF: None if only one has the measure, left out if neither has."""
+    """Return reply minus reference for each name in HALF.
+
+    The value is None if only one of the two has the measure. If neither has it, the name is left out.
+    """
 
     def semitones(hz: float | None) -> float | None:
         return None if hz is None else 12.0 * math.log2(hz)
@@ -131,7 +134,8 @@ def differences(reply: Delivery, reference: Delivery) -> dict[str, float | None]
 
 
 def similarities(differences: dict[str, float | None]) -> dict[str, float]:
-    """Return each part of the fit: 1 for no difference, 0.5 for a difference of HALF, 0 if only one has the measure."""
+    """Return each part of the fit: 1 for no difference, 0.5 for a difference of HALF, 0 if only one side has the
+    measure."""
     return {name: 0.0 if d is None else 0.5 ** (abs(d) / HALF[name]) for name, d in differences.items()}
 
 

@@ -44,7 +44,8 @@ Vectors = dict[str, NDArray[np.float64]]
 
 
 class EmbeddingMetric(ReplyMetric):
-    """Base class of metrics that compare sentence embeddings. Subclasses name a score; define `texts`, `compared`."""
+    """Base class of metrics that compare sentence embeddings. A subclass sets the name of its score, and defines
+    `texts` and `compared`."""
 
     emits: str
     signed: str

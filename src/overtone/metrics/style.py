@@ -1,9 +1,9 @@
 """Whether a reply is more similar to the reference for its style than to those for the script's other styles.
 
 The similarities are cosines of sentence embeddings by the offline MiniLM. `style_margin` of one reply is for inspecting
-that reply, not for a headline, because a generic reference is similar to every reply. The influence of the voice on
-replies is computed over a whole script from the similarities in the detail: see `overtone.results.style_following`.
-Neither is comparable with a judge's speech relevance. The embedder knows only English: other items are unscored.
+that reply, not for a headline, because a generic reference is similar to every reply. How much the voice influences
+replies is computed over a whole script, from the similarities in the detail: see `overtone.results.style_following`.
+Neither number is comparable with a judge's speech relevance. The embedder knows only English: other items are unscored.
 """
 
 from __future__ import annotations

@@ -107,7 +107,8 @@ def split(text: str, language: str = DEFAULT) -> list[str]:
 
 
 def phrases(text: str, language: str = DEFAULT) -> Mapping[str, list[list[str]]]:
-    """Return place → candidates for templates: for each sentence or reply end, its phrases, the shortest first."""
+    """Return place → candidates for templates. For each sentence or reply end, they are its phrases, the shortest
+    first."""
     text = text.replace("’", "'")
     least, most = (CHARS, LONGEST_CHARS) if is_unspaced(language) else (WORDS, LONGEST)
     join = "" if is_unspaced(language) else " "

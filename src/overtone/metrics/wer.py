@@ -1,10 +1,10 @@
 """Word error rate of a transcript: raw like EchoMind's, and after Whisper's normalisation.
 
 `wer_raw` compares the unchanged texts, split into words like jiwer's; its mean over utterances is EchoMind's number.
-`wer` compares normalised words and keeps the counts, so that a corpus's rate is a quotient of sums and nothing is
-aligned twice. In languages without spaces between words both count characters: the character error rate (CER), with
-`"unit": "character"` in the detail. An empty transcript is all deletions (1.0); an empty reference is unscored, and so
-is a text above the length limit. Wrappers around a transcript ("Sure, here is …") are the model's words and stay;
+`wer` compares normalised words. Its counts are stored, so that the rate of a corpus can be computed from sums without
+another alignment. In languages without spaces between words both count characters: the character error rate (CER), with
+`"unit": "character"` in the detail. An empty transcript has only deletions (1.0). An empty reference is unscored, and
+so is a text above the length limit. Phrases around a transcript ("Sure, here is …") are the model's words and count;
 `wrapped` marks these replies, so that their share can be reported. Written by hand: 2.6 times as fast as jiwer.
 """
 
