@@ -123,7 +123,8 @@ def _within(draft: _Draft, fair: Fair, rng: np.random.Generator) -> list[Cue]:
 
 
 def _across(draft: _Draft, fair: Fair, rng: np.random.Generator) -> list[Cue]:
-    """Pick distractors from other dimensions: together with the script's two cues, the four options cover all three."""
+    """Pick distractors from other dimensions, so that the four options, with the script's two cues, cover all three
+    dimensions."""
     picked: list[Cue] = []
     while len(picked) < 4 - len(draft.clips):
         picked.append(fair.pick(draft.cues, _apart(_pool(draft), [*draft.cues, *picked]), picked, rng))
@@ -131,8 +132,11 @@ def _across(draft: _Draft, fair: Fair, rng: np.random.Generator) -> list[Cue]:
 
 
 def _apart(pool: Sequence[Cue], chosen: Sequence[Cue]) -> list[Cue]:
-    """Return the cues that may accompany the chosen ones in a coarse question. They have a dimension that no chosen cue
-    has or, if there is no such cue, a category that none has."""
+    """Return the cues that may be offered beside the chosen ones in a coarse question.
+
+    These are the cues with a dimension that no chosen cue has. If there are none, they are the cues with a category
+    that no chosen cue has.
+    """
     categories, dimensions = {c.category for c in chosen}, {c.dimension for c in chosen}
     fresh = [c for c in pool if c.category not in categories]
     return [c for c in fresh if c.dimension not in dimensions] or fresh

@@ -254,8 +254,11 @@ def recipe_of(slug: str, manner: str = "", strength: float = 1.0) -> Recipe:
 
 
 def together(recipes: Sequence[Recipe]) -> Recipe:
-    """Combine several recipes: factors multiply, amounts add, and the events of all are inserted. Each breath replaces
-    its share of the voice that the others leave. At most one recipe may imitate another speaker."""
+    """Combine several recipes: factors multiply, amounts add, and the events of all are inserted.
+
+    Breath is combined so that each recipe replaces its share of the voice that the others leave. At most one recipe may
+    imitate another speaker.
+    """
     if len(recipes) == 1:
         return recipes[0]
     out: dict[str, float] = {}

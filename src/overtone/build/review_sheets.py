@@ -111,7 +111,8 @@ def _shown(s: Script | Dialogue) -> list[str]:
 
 
 def _shown_dialogue(d: Dialogue) -> list[str]:
-    """Show both turns in the columns of a script; the steady variant's reply takes the place of the neutral one."""
+    """Return both turns as cells for the columns of a script. The reply of the steady variant is in the column for
+    neutral."""
     first, second = d.turn
     cues = [BY_SLUG[t.cue].phrase if t.cue else "a plain voice" for t in d.turn]
     replies = [f"{t.reply} [{t.style}]" for t in d.turn]

@@ -74,8 +74,11 @@ class Script(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def control_of(self) -> Style:
-        """The style that another voice of the same sex repeats, as an example of "nothing changed": the neutral style,
-        or the target style of a script without a neutral one."""
+        """The style that the control clip repeats with another voice of the same sex, as an example of "nothing
+        changed".
+
+        It is the neutral style, or the target style of a script without a neutral one.
+        """
         return "neutral" if "neutral" in self.reply else "target"
 
     def cue_in(self, style: str) -> Cue | None:

@@ -1,6 +1,7 @@
 """Write the texts of a built set (scripts, questions and dialogues with clips) as JSON with EchoMind's keys.
 
-Questions are drawn over all scripts of the set, so that a part of the set asks the same questions as the whole set.
+Questions are drawn over all scripts of the set, even if only a part is built. So the part has the same questions as the
+whole set.
 """
 
 from __future__ import annotations

@@ -188,7 +188,8 @@ class Work:
 
     @property
     def retakes(self) -> bool:
-        """Whether another take can differ. People and engines that act are asked only once."""
+        """Whether another take can differ. With a native engine (recordings, or an engine that acts cues itself), it
+        cannot."""
         return not any(engine.native for engine in cast(self.options.voices).engines.values())
 
     def make(self, groups: Sequence[Group], jobs: int, progress: Progress) -> None:

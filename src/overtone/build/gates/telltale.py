@@ -1,8 +1,8 @@
 """Find written options whose kind (harmful, words alone, …) a reader can identify, and the features that reveal it.
 
-If the right answer to a question changes with the voice, the question's ceiling holds for any wording. But a reader who
-identifies the harmful option guesses among three, and one who identifies the words-alone option knows a plain voice's
-answer.
+The right answer to most questions changes with the voice, so text alone cannot exceed the question's ceiling, whatever
+the wording. But a reader who identifies the harmful option guesses among three options instead of four. A reader who
+identifies the words-alone option knows the right answer for a plain voice.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Telltale(Struct, frozen=True):
 def telltales(
     questions: Sequence[Question], seed: int, embed: Embed | None, most: int = 100
 ) -> tuple[list[Identified], list[Telltale]]:
-    """Return the table of kinds by category, and the `most` clearest options with the clearest first."""
+    """Return how well each kind is identified in each category, and the `most` clearest options, the clearest first."""
     written = [q for q in questions if "harmful" in q.provenance]
     texts = readings(written)
     if not texts:

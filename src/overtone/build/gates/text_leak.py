@@ -88,7 +88,7 @@ def failing(rows: Sequence[Row], parts: Sequence[str] = ("",)) -> list[Row]:
 
 
 def ceilings(questions: Sequence[Question]) -> list[float]:
-    """Return the highest accuracy a reader can expect on each question.
+    """Return, for each question, the highest accuracy that a reader of the text can expect.
 
     If several clips of a script share question and options and their right answers differ, the ceiling is the share of
     the most common answer. It is 1 for questions about the words. For any other question it is the chance level.

@@ -84,8 +84,11 @@ def _bands(power: Array, hertz: Array) -> Array:
 
 
 def _under(clip: Array, twin: Array, rate: int) -> tuple[float | None, float | None, float | None]:
-    """Return the twin's gain within the clip by least squares (dB), the ratio of the scaled twin to the rest of the
-    clip (dB), and the share of frames in which the rest is louder."""
+    """Return how strongly the twin's voice is contained in the clip, as three numbers.
+
+    They are the twin's gain within the clip by least squares (dB), the ratio of the scaled twin to the rest of the clip
+    (dB), and the share of frames in which the rest is louder.
+    """
     energy = float(twin @ twin)
     gain = float(clip @ twin) / energy if energy else 0.0
     if gain <= 0:
@@ -100,7 +103,8 @@ def _under(clip: Array, twin: Array, rate: int) -> tuple[float | None, float | N
 
 
 def align(a: Array, b: Array) -> tuple[Index, Index]:
-    """Return the cheapest monotone path through two sequences of band levels, each minus its own mean."""
+    """Align two sequences of band levels, each minus its own mean. Return the indices along the cheapest monotone
+    path."""
     a, b = a - a.mean(0), b - b.mean(0)
     cost = np.sqrt(np.maximum((a**2).mean(1)[:, None] + (b**2).mean(1)[None, :] - 2 * (a @ b.T) / a.shape[1], 0))
     n, m = cost.shape
@@ -124,7 +128,8 @@ def align(a: Array, b: Array) -> tuple[Index, Index]:
 
 
 def _added(i: Index, j: Index, n: int) -> NDArray[np.bool_]:
-    """Mark the clip's frames that the twin lacks: long stretches in which the path hardly moves in the twin."""
+    """Return a mask of the clip's frames that the twin lacks: long stretches in which the path hardly advances in the
+    twin."""
     at = np.zeros(n)
     at[i] = j  # the last frame of the twin that is aligned with each frame of the clip
     added = np.zeros(n, bool)
@@ -136,8 +141,10 @@ def _added(i: Index, j: Index, n: int) -> NDArray[np.bool_]:
 
 @functools.lru_cache(8)
 def _filters(formants: float) -> tuple[Array, Array]:
-    """Return triangular mel filters for a throat scaled by 1 / `formants`, and a projection. The projection removes a
-    level and a slope over octaves (as far as a recipe's tilt reaches)."""
+    """Return triangular mel filters for a throat scaled by 1 / `formants`, and a projection matrix.
+
+    The projection removes a constant level and a slope over octaves, up to the highest frequency that a recipe tilts.
+    """
     mel = np.linspace(2595 * np.log10(1 + _LOW / 700), 2595 * np.log10(1 + _HIGH / 700), _FILTERS + 2)
     edge = 700 * (10 ** (mel / 2595) - 1)
     hertz = np.linspace(0.0, RATE / 2, _SIZE // 2 + 1)[None, :]

@@ -223,7 +223,7 @@ def talk(n: int, rate: int, rng: Rng, f0: float, scale: float, lively: float = 1
 
 
 def again(x: Sound, rng: Rng) -> Sound:
-    """Return the same crowd at another moment and pitch: a cheap way to add people who sound different."""
+    """Return the same crowd at another moment and pitch. This is a fast way to add people who sound different."""
     n = x.size
     at = (np.arange(n) * rng.uniform(0.88, 1.14) + rng.integers(n)) % (n - 1)
     left = at.astype(np.int64)

@@ -101,7 +101,8 @@ def _pitch(key: int, scale: tuple[int, ...], degree: int) -> float:
 
 
 def _table(harmonics: tuple[float, ...]) -> Sound:
-    """Return one period of a wave with these harmonics: reading notes from it is ten times faster than adding sines."""
+    """Return one period of a wave with these harmonics. Reading notes from this table is ten times faster than adding
+    sines."""
     turn = 2 * np.pi * np.arange(_TABLE) / _TABLE
     return unit(sum((a * np.sin((k + 1) * turn) for k, a in enumerate(harmonics)), np.zeros(_TABLE)))
 
@@ -124,7 +125,7 @@ def _tune(
     where: tuple[int, int],
     step: float,
 ) -> float:
-    """Add one bar of the tune, a walk that returns to the chord; return the step where it stopped."""
+    """Add one bar of the tune, a random walk that returns to the chord. Return the step of the scale where it ended."""
     (start, beat), (key, root) = when, where
     rhythm = mood.rhythm[int(rng.integers(len(mood.rhythm)))]
     at = 0.0
