@@ -14,23 +14,22 @@ import gzip
 import hashlib
 import json
 import lzma
-import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from overtone.benchmarks.emobank.files import read_bank
-from overtone.benchmarks.emobank.prompts import ASK, WHO
-from overtone.cues import BY_SLUG
+from overtone.benchmarks.emobank.prompts import asked
 from overtone.echat.net import config as configs
 from overtone.echat.net.tokenizer import gguf_file, gguf_reader, open_tokenizer
 from overtone.rated_sentences import PERSPECTIVES, Bank
+from overtone.studies.perspectives.inputs import read_inputs
+from overtone.studies.perspectives.tokens import tokenise
 
 CHAT = "<|im_start|>user\n{}<|im_end|>\n<|im_start|>assistant\n"
 INPUTS = Path(__file__).with_name("inputs")
-WINDOW, WINDOWS = 256, 96  # of the plain text
 
 
 class Encoder:
@@ -39,11 +38,11 @@ class Encoder:
     def __init__(self) -> None:
         self.tokenizer = open_tokenizer(configs.read("mini").model)
 
-    def __call__(self, text: str) -> list[int]:
+    def encode(self, text: str) -> list[int]:
         return self.tokenizer.encode(text)
 
-    def chat(self, asked: str) -> list[int]:
-        return self(CHAT.format(asked))
+    def chat(self, asked: str) -> str:
+        return CHAT.format(asked)
 
 
 # ── EmoBank ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -59,73 +58,27 @@ def bank_fields(bank: Bank) -> dict[str, Any]:
     }
 
 
-def prompts(encode: Encoder, texts: list[str]) -> tuple[dict[str, list[int]], list[list[int]]]:
+def cut(encoder: Encoder, prompts: Mapping[str, Sequence[list[int]]]) -> tuple[dict[str, list[int]], list[list[int]]]:
     """Return the first tokens of each prompt, and per sentence the rest, which all prompts share."""
-    whole = {who: encode.chat(ASK.format(who=asked, text=texts[0])) for who, asked in WHO.items()}
-    common = re.escape("\nSentence:")
-    heads = {
-        who: encode(re.split(common, CHAT.format(ASK.format(who=asked, text="")))[0]) for who, asked in WHO.items()
-    }
+    heads = {who: encoder.encode(encoder.chat(asked(who, "")).split("\nSentence:")[0]) for who in prompts}
     length = len(heads["reader"])
-    if any(len(head) != length or whole[who][:length] != head for who, head in heads.items()):
+    if any(len(head) != length or prompts[who][0][:length] != head for who, head in heads.items()):
         raise ValueError("the prompts must have the same number of tokens")
-    tails = []
-    for text in texts:
-        tail, *others = (encode.chat(ASK.format(who=asked, text=text))[length:] for asked in WHO.values())
-        if any(other != tail for other in others):
-            raise ValueError(f"the prompts split this sentence differently: {text}")
-        tails.append(tail)
+    tails = [prompt[length:] for prompt in prompts["reader"]]
+    for who, own in prompts.items():
+        for number, (prompt, tail) in enumerate(zip(own, tails, strict=True)):
+            if prompt[length:] != tail:
+                raise ValueError(f"the prompts for {who} and reader split sentence {number} differently")
     return heads, tails
 
 
-# ── questions ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-def dream(encode: Encoder, path: Path) -> dict[str, Any]:
-    """Return DREAM's questions as the fields of `data.Questions`, with and without their dialogues."""
-    out: dict[str, Any] = {"prompts": {"words": [], "none": []}, "options": [], "gold": [], "about": []}
-    for turns, questions, name in json.loads(path.read_text(encoding="utf-8")):
-        for q in questions:
-            asked = f"Question: {q['question']}"
-            out["prompts"]["words"].append(encode.chat("\n".join(turns) + f"\n\n{asked}"))
-            out["prompts"]["none"].append(encode.chat(asked))
-            out["options"].append([encode(option) for option in q["choice"]])
-            out["gold"].append(q["choice"].index(q["answer"]))
-            out["about"].append({"cluster": name})
-    return out
-
-
-def open_questions(encode: Encoder, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return Overtone-Open's questions as the fields of `data.Questions`.
-
-    A question has four conditions: the true words, the recogniser's, the true words with the cue told, and neither.
-    """
-    out: dict[str, Any] = {
-        "prompts": {c: [] for c in ("words", "heard", "told", "none")}, "options": [], "gold": [], "about": [],
-    }  # fmt: skip
-    for row in rows:
-        for condition, lead in leads(row).items():
-            out["prompts"][condition].append(encode.chat(f"{lead}Question: {row['question']}"))
-        out["options"].append([encode(option) for option in row["options"]])
-        out["gold"].append(row["gold"])
-        about = {name: row[name] for name in ("level", "category", "cue", "style", "status")}
-        out["about"].append({"id": row["id"], "cluster": row["group"], **about})
-    return out
-
-
-def leads(row: dict[str, Any]) -> dict[str, str]:
-    """Return what comes before the question in each condition."""
-    return {
-        "words": f'A person says: "{row["words"]}"\n\n',
-        "heard": f'A person says: "{row["heard"]}"\n\n',
-        "told": f'A person says: "{row["words"]}"\n{BY_SLUG[row["cue"]].option}\n\n',
-        "none": "",
-    }
-
-
-def windows(encode: Encoder, path: Path) -> list[list[int]]:
-    """Return pieces of DREAM's dev dialogues as plain text."""
-    dialogues = ["\n".join(turns) for turns, _, _ in json.loads(path.read_text(encoding="utf-8"))]
-    ids = encode("\n\n".join(dialogues[:600]))
-    return [ids[i : i + WINDOW] for i in range(0, WINDOW * WINDOWS, WINDOW)]
+def restore_spaces(questions: Mapping[str, Sequence[dict[str, Any]]], folder: Path) -> None:
+    """Put back the spaces around 36 turns that DREAM's reader removes: the results' data has them."""
+    for name, split in (("dream", "test"), ("dream-train", "train")):
+        dialogues = json.loads((folder / f"{split}.json").read_text(encoding="utf-8"))
+        texts = {of: "\n".join(turns) for turns, _, of in dialogues}
+        for row in questions[name]:
+            row["dialogue"] = texts[row["about"]["cluster"]]
 
 
 # ── the base model ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -163,23 +116,23 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=Path, required=True)
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
-    encode = Encoder()
-    bank = read_bank(args.emobank)
-    heads, tails = prompts(encode, bank.texts)
-    rows = [json.loads(line) for line in lzma.decompress((INPUTS / "open.jsonl.xz").read_bytes()).splitlines()]
+    encoder = Encoder()
+    inputs = read_inputs(args.emobank, args.dream, INPUTS / "open.jsonl.xz")
+    restore_spaces(inputs.questions, args.dream)
+    tokens = tokenise(inputs, encoder)
+    heads, tails = cut(encoder, tokens.prompts)
     data = {
-        "bank": bank_fields(bank),
+        "bank": bank_fields(inputs.bank),
         "heads": heads,
         "tails": tails,
-        "digits": [encode(str(d))[0] for d in range(10)],
-        "space": encode("5 5")[1],
+        "digits": tokens.answer.digits[0],
+        "space": tokens.answer.tokens[1],
         "replies": json.loads(lzma.decompress((INPUTS / "replies.json.xz").read_bytes())),
         "questions": {
-            "open": open_questions(encode, rows),
-            "dream": dream(encode, args.dream / "test.json"),
-            "dream-train": dream(encode, args.dream / "train.json"),
+            name: {"prompts": q.prompts, "options": q.options, "gold": q.gold, "about": q.about}
+            for name, q in tokens.questions.items()
         },
-        "windows": windows(encode, args.dream / "dev.json"),
+        "windows": tokens.windows,
     }
     packed = gzip.compress(msgspec.json.encode(data), 9, mtime=0)
     (args.out / "data.json.gz").write_bytes(packed)
