@@ -24,7 +24,14 @@ from overtone.studies.perspectives.outcomes import catalogue, cells
 from overtone.studies.perspectives.study_folder import planned
 from overtone.studies.perspectives.testability import check
 from overtone.workers import model_source
-from tests.studies.perspectives.toys import write_dream, write_emobank, write_model, write_open, write_study
+from tests.studies.perspectives.toys import (
+    write_corpus,
+    write_dream,
+    write_emobank,
+    write_model,
+    write_open,
+    write_study,
+)
 
 pytestmark = pytest.mark.torch
 FEW = (  # three arms where the test needs no more
@@ -126,6 +133,22 @@ def test_time_that_is_up_ends_the_study_with_its_exit_code_and_the_folder_resume
     assert main(words(files, out, "--minutes", "0.02", study="few.toml")) == 4
     assert "continue with the same command" in capsys.readouterr().out
     assert (out / "key.npz").is_file() and not list(out.glob("*.part"))
+
+
+def test_two_processes_run_the_study_that_one_does(files: Path, tmp_path: Path, environment) -> None:
+    more = ("--seeds", "1")
+    assert main(words(files, tmp_path / "one", *more, study="few.toml")) == 0
+    source = str(Path(__file__).parents[3] / "src")
+    path = os.pathsep.join((source, environment["PYTHONPATH"], os.environ.get("PYTHONPATH", "")))
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2",
+               "-m", "overtone", *words(files, tmp_path / "two", *more, study="few.toml")]  # fmt: skip
+    done = subprocess.run(command, env={**environment, "PYTHONPATH": path}, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    one, two = read(tmp_path / "one"), read(tmp_path / "two")
+    assert one.keys() == two.keys() and len(one) == 16
+    for key, result in one.items():
+        for name, values in result.arrays.items():
+            assert np.allclose(values, two[key].arrays[name], atol=2e-2), (key, name)
 
 
 def _changed_study(files: Path) -> tuple[str, str]:
@@ -245,6 +268,26 @@ def test_a_primary_test_without_its_data_is_refused(files: Path, tmp_path: Path,
     assert main(command[:at] + command[at + 2 :]) == (2 if said else 4)
     assert said in capsys.readouterr().err
     assert (tmp_path / "out").exists() == (not said)
+
+
+def test_a_study_of_another_corpus_runs_and_is_analysed_without_dream_and_overtone_open(
+    files: Path, tmp_path: Path
+) -> None:
+    text = (files / "few.toml").read_text()
+    first, second = text.index('[[primary]]\noutcome = "open told"'), text.index("[tests]")
+    (tmp_path / "own.toml").write_text(text[:first] + text[second:])
+    out = tmp_path / "out"
+    assert main([
+        "study", "perspectives", "--data", str(write_corpus(tmp_path / "corpus")), "--model", str(files / "lm"),
+        "--study", str(tmp_path / "own.toml"), "--out", str(out), "--device", "cpu",
+    ]) == 0  # fmt: skip
+    study, key = Study.read(out / "study.toml"), Key.read(out / "key.npz")
+    found = {job: result.arrays for job, result in results.read(out, study, key.sha256).items()}
+    assert len(found) == 1 + 2 * (1 + 3 * 3) + 2 and not key.answers
+    assert all(set(arrays) == {"emobank"} for arrays in found.values())
+    seen = {outcome.name for outcome in catalogue(key, study.tests) if cells(found, outcome)}
+    assert {"genre V", "document V gap", "official D"} <= seen
+    assert not {name for name in seen if name.startswith(("open", "dream", "nats"))}
 
 
 def test_a_genre_of_one_sentence_is_refused(files: Path, tmp_path: Path, capsys) -> None:

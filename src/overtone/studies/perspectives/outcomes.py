@@ -40,6 +40,12 @@ class Outcome:
     condition: str = ""
     scoring: str = ""
     level: int = 0
+    ratings: str = "emobank"  # the predictions that an outcome without questions is read from
+
+    @property
+    def array(self) -> str:
+        """The name of the predictions that the outcome is read from."""
+        return f"{self.questions}/{self.condition}" if self.questions else self.ratings
 
 
 class Reader:
@@ -110,7 +116,10 @@ def catalogue(key: Key, tests: dict[str, Any]) -> list[Outcome]:
         out += _dream(reader, tests["margin_dream"])
     for split in ("document", "official"):
         title = f"nats per token of DREAM's dev dialogues, {_SPLIT_TITLES[split]}"
-        out.append(Outcome(f"nats per token{_of(split)}", title, split, False, perplexity, higher_is_better=False))
+        out.append(Outcome(
+            f"nats per token{_of(split)}", title, split, False, perplexity, ratings="perplexity",
+            higher_is_better=False,
+        ))  # fmt: skip
     return out
 
 
@@ -172,6 +181,8 @@ def cells(results: Results, outcome: Outcome) -> dict[str, dict[At, Cell]]:
     for job, arrays in results.items():
         if job.split == CONTROL_SPLIT or not outcome.arms(job.arm) or job.tuned != outcome.tuned:
             continue
+        if outcome.array not in arrays:
+            continue  # the study had no such data
         if job.arm == "base" and not job.tuned:
             for at, one in _base(results, outcome, arrays):
                 out["base"][at] = one
