@@ -46,9 +46,10 @@ ROOMS = {
     "rubrics": Room("rubric", ("judges/rubrics/[a-z]*.toml",), "dimension"),
     "figures": Room("figure", _modules("figures"), "draw"),
     "tasks": Room("task", _modules("tasks"), "messages"),
+    "designs": Room("design", _modules("studio/designs"), "DESIGN"),
     "cli": Room("command", _modules("cli"), "main"),
 }
-PLUGIN_ROOMS = tuple(room for room in ROOMS if room not in ("tasks", "cli"))  # tasks and commands are built in
+PLUGIN_ROOMS = tuple(room for room in ROOMS if room not in ("tasks", "designs", "cli"))  # the others are built in
 
 
 class Entry(NamedTuple):
