@@ -17,8 +17,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from overtone.studies.perspectives.batches import Settings
 from overtone.studies.perspectives.design import Study
+from overtone.studies.perspectives.token_batches import Settings
 
 from .model import Block, Optimizer, Sizes, Stack, random_state
 from .recipe import Step, rating_losses

@@ -18,15 +18,13 @@ from pathlib import Path
 import torch
 
 from overtone.studies.perspectives import results
-from overtone.studies.perspectives.batches import Settings
-from overtone.studies.perspectives.design import Job, Study, tested_questions
+from overtone.studies.perspectives.design import CONTROL_CONDITIONS, Job, Study, tested_questions
+from overtone.studies.perspectives.token_batches import Settings
 
 from . import outcomes, store
 from .data import Data, Questions
 from .model import Sizes, Stack, random_state, read_state
 from .run import SMALL, smaller
-
-CONDITIONS = ("words", "told", "none")  # told is packed as a difference to words, so it comes after
 
 
 def learnt(questions: Questions, job: Job) -> Questions:
@@ -44,7 +42,7 @@ def run(job: Job, study: Study, data: Data, stack: Stack, out: Path) -> str:
     start = time.monotonic()
     settings = Settings(**study.settings["dream_tuning"])
     losses = outcomes.tune_choices(stack, learnt(data.questions["open"], job), settings, job.seed)
-    arrays = {f"open/{c}": outcomes.choose(stack, data.questions["open"], c)[0] for c in CONDITIONS}
+    arrays = {f"open/{c}": outcomes.choose(stack, data.questions["open"], c)[0] for c in CONTROL_CONDITIONS}
     about = {
         **dataclasses.asdict(job), "key": job.key, "study": study.sha256, "data": data.sha256,
         "losses": [row[0] for row in losses], "seconds": round(time.monotonic() - start, 2), "torch": torch.__version__,

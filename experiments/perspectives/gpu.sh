@@ -9,12 +9,14 @@
 #   run      there: run jobs for MINUTES and bring all results back to OUT
 #   control  there: run the positive control of Overtone-Open, before `run` in the same call
 #   bundle   there: only bring the results back
-#   unpack   here: pack the results of FROM into this study's results, which travel with the repository
+#   unpack   here: pack the results of FROM into RESULTS, which travel with the repository, and analyse them
 #
-# CARRIED (carry), DATA (out/study), WORK (/tmp/perspectives), OUT (WORK/back), MINUTES (9), PARTS (processes: 4 under
-# CUDA's MPS where it exists, else as measured), COMPILED (as measured), FLAGS (more of run.py), PYTHON (python3).
+# CARRIED (carry), DATA (out/study), RESULTS (experiments/perspectives/results), WORK (/tmp/perspectives), OUT (WORK/back),
+# MINUTES (9), PARTS (processes: 4 under CUDA's MPS where it exists, else as measured), COMPILED (as measured), FLAGS
+# (more of run.py), PYTHON (python3; `unpack` needs Overtone's own).
 set -euo pipefail
 carried=${CARRIED:-carry} data=${DATA:-out/study} work=${WORK:-/tmp/perspectives}
+results=${RESULTS:-experiments/perspectives/results}
 python=${PYTHON:-python3} back=${OUT:-$work/back} minutes=${MINUTES:-9}
 export PYTHONUNBUFFERED=1 OMP_NUM_THREADS="${OMP_NUM_THREADS:-4}" PYTHONPATH="$PWD:$PWD/src${PYTHONPATH:+:$PYTHONPATH}"
 export PYTORCH_CUDA_ALLOC_CONF="${PYTORCH_CUDA_ALLOC_CONF:-expandable_segments:True}"
@@ -96,7 +98,8 @@ bundle() {
 unpack() {
     rm -rf "$work/unpacked" && mkdir -p "$work/unpacked"
     cat "${FROM:?FROM is the folder with results.tar.00 …}"/results.tar.* | tar -xf - -C "$work/unpacked"
-    "$python" -m experiments.perspectives.store --data "$data" --add "$work/unpacked/jobs"
+    "$python" -m experiments.perspectives.store --data "$data" --add "$work/unpacked/jobs" --results "$results"
+    "$python" -m overtone study report "$results" --key "$data/key.npz" -o "$work/page.html"
 }
 
 [ $# -gt 0 ] || set -- help

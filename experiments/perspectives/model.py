@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from overtone.studies.perspectives.batches import rate_share
+from overtone.studies.perspectives.token_batches import rate_share
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from overtone.rated_sentences import Array
-from overtone.studies.perspectives.batches import Settings, batches, chunks, rounded_up
 from overtone.studies.perspectives.design import PROMPTS
+from overtone.studies.perspectives.token_batches import Settings, batches, chunks, rounded_up
 
 from .data import Data, Questions
 from .model import Block, Stack

@@ -1,10 +1,11 @@
-"""Write the two files that the study's runs read, so that a machine with torch and numpy alone can run them.
+"""Write the files that the study's runs read, so that a machine with torch and numpy alone can run them.
 
     python -m experiments.perspectives.prepare --emobank DIR --dream DIR --out DIR
 
 `data.json.gz` holds EmoBank, DREAM, Overtone-Open and the base model's replies (from `inputs`) as tokens, `weights.npz`
 SmolLM2 in its GGUF's own blocks. Neither may be published: DREAM is for research only. The same sources give the same
-bytes, which the results name by their SHA-256. Needs tokenizers and gguf (the environment of `overtone train`).
+bytes, which the results name by their SHA-256. `key.npz` has the labels, right options and baselines, with which
+`overtone study report` analyses the results. Needs tokenizers and gguf (the environment of `overtone train`).
 """
 
 from __future__ import annotations
@@ -21,12 +22,15 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from overtone.benchmarks.emobank.prompts import asked
+from overtone.benchmarks.emobank.rating_questions import asked
 from overtone.echat.net import config as configs
 from overtone.echat.net.tokenizer import gguf_file, gguf_reader, open_tokenizer
 from overtone.rated_sentences import PERSPECTIVES, Bank
+from overtone.studies.perspectives.answers import KEY_FILE, Key
 from overtone.studies.perspectives.inputs import read_inputs
 from overtone.studies.perspectives.tokens import tokenise
+
+from .data import Data
 
 CHAT = "<|im_start|>user\n{}<|im_end|>\n<|im_start|>assistant\n"
 INPUTS = Path(__file__).with_name("inputs")
@@ -110,6 +114,14 @@ def _blocks(tensor: Any) -> np.ndarray:
     return data.reshape(len(data), -1, size) if size else data
 
 
+def answer_key(folder: Path, baselines: Mapping[str, Mapping[str, Sequence[int]]]) -> Key:
+    """Return the answer key of the data in a folder, with what the baselines without understanding answer."""
+    key = Data.read(folder).key
+    for name, right in baselines.items():
+        key.answers[name].baselines.update({of: np.asarray(values, float) for of, values in right.items()})
+    return key
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Write the files that the study's runs read.")
     for name in ("emobank", "dream", "out"):
@@ -137,6 +149,7 @@ def main() -> None:
     packed = gzip.compress(msgspec.json.encode(data), 9, mtime=0)
     (args.out / "data.json.gz").write_bytes(packed)
     np.savez(args.out / "weights.npz", **weights())
+    answer_key(args.out, inputs.baselines).write(args.out / KEY_FILE)
     print(f"data.json.gz: SHA-256 {hashlib.sha256(packed).hexdigest()}")
     print(f"{len(packed) / 1e6:.1f} MB of data, {(args.out / 'weights.npz').stat().st_size / 1e6:.1f} MB of weights")
 

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from overtone.rated_sentences import Array
-from overtone.studies.perspectives.batches import Settings, batches, rounded_up
 from overtone.studies.perspectives.design import PROMPTS, labels, soft_digits
+from overtone.studies.perspectives.token_batches import Settings, batches, rounded_up
 
 from .data import Data
 from .model import Block, Optimizer, Stack

@@ -25,8 +25,8 @@ from torch import Tensor
 
 from overtone.rated_sentences import Array
 from overtone.studies.perspectives import results
-from overtone.studies.perspectives.batches import Settings
 from overtone.studies.perspectives.design import Job, Study, job_rows
+from overtone.studies.perspectives.token_batches import Settings
 
 from . import outcomes, store
 from .data import Data, Questions

@@ -24,13 +24,13 @@ from experiments.perspectives.recipe import train_ratings
 from overtone.cli import main
 from overtone.echat.learn.distributed import World
 from overtone.studies.perspectives import design
-from overtone.studies.perspectives.batches import Settings
 from overtone.studies.perspectives.design import Job, Study, labels
 from overtone.studies.perspectives.inputs import Inputs, read_corpus, read_inputs
 from overtone.studies.perspectives.language_model import open_model
 from overtone.studies.perspectives.one_job import run_job, tuning_steps
-from overtone.studies.perspectives.predictions import choose, perplexity, rate
 from overtone.studies.perspectives.recipe import Clock, Ratings, fit, rating_steps
+from overtone.studies.perspectives.stored_predictions import choose, perplexity, rate
+from overtone.studies.perspectives.token_batches import Settings
 from overtone.studies.perspectives.tokens import tokenise
 from tests.studies.perspectives.toys import write_corpus, write_model
 

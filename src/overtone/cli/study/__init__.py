@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import argparse
 
-from overtone.cli.study import perspectives
+from overtone.cli.study import page, perspectives
 
 NOTES = "'overtone study NAME --help' lists the flags of a command."
-EXAMPLES = ("overtone study perspectives --data EMOBANK --dream DREAM --open OPEN --out STUDY",)
+EXAMPLES = (
+    "overtone study perspectives --data EMOBANK --dream DREAM --open OPEN --out STUDY",
+    "overtone study report STUDY -o page.html",
+)
 COMMANDS = {  # name → a module with `add` and `main`, and a summary
     "perspectives": (perspectives, "tune a language model on two perspectives, all arms and outcomes"),
+    "report": (page, "write a page with the verdict and all numbers of a study"),
 }
 
 

@@ -1,4 +1,4 @@
-"""Run the study of two perspectives: train every arm with every seed, and keep the predictions of all outcomes."""
+"""Run the study of two perspectives: train every arm with every seed, keep the predictions, and write the report."""
 
 from __future__ import annotations
 

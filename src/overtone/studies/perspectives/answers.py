@@ -1,4 +1,7 @@
-"""The answer key of a study: labels, right options, clusters. It has no text, so results can be analysed anywhere."""
+"""The answer key of a study: for each question the right option, its cluster, and the labels of the sentences.
+
+It contains no text, so results can be analysed on any machine.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,8 @@ KEY_FILE = "key.npz"
 
 @dataclass(frozen=True)
 class Answers:
-    """The questions of one set: the right option, the tokens of every option, the cluster and the level of each."""
+    """The questions of one set. Each has a right option, the number of tokens of every option, a cluster and a
+    level."""
 
     gold: Array  # (questions,)
     lengths: Array  # (questions, most options), 0 where a question has fewer
@@ -40,7 +44,7 @@ class Answers:
         levels: Sequence[int],
         baselines: Mapping[str, Sequence[float] | Array] | None = None,
     ) -> Answers:
-        """Return the answers of questions whose options have these numbers of tokens."""
+        """Build the answers. `lengths` has the number of tokens of each option, for every question."""
         table = np.zeros((len(lengths), max(map(len, lengths))))
         for i, row in enumerate(lengths):
             table[i, : len(row)] = row
@@ -51,7 +55,7 @@ class Answers:
         return len(self.gold)
 
     def chosen(self, arrays: dict[str, Array], name: str, condition: str, scoring: str) -> Array:
-        """Return the option that each question's log-likelihoods choose, by one of `SCORINGS`."""
+        """Return, for each question, the option with the highest score. `scoring` is one of `SCORINGS`."""
         there = self.lengths > 0
         scores = np.where(there, arrays[f"{name}/{condition}"], 0.0)
         if scoring == "mean":
@@ -68,7 +72,7 @@ class Answers:
 
 @dataclass(frozen=True)
 class Key:
-    """Everything that the analysis compares predictions with, and the SHA-256 of the data the results were made of."""
+    """The values that the analysis compares predictions with, and the SHA-256 of the data behind the results."""
 
     sha256: str
     ids: list[str]
@@ -94,7 +98,7 @@ class Key:
         return np.flatnonzero(np.array(self.splits) == "test")
 
     def write(self, path: Path) -> None:
-        """Write the key as one file, at once."""
+        """Write the key atomically, as one file."""
         arrays: dict[str, Array] = {"clusters": self.clusters, "folds": self.folds, "means": self.means}
         about: dict[str, Any] = {
             "sha256": self.sha256, "ids": self.ids, "genres": self.genres, "splits": self.splits, "sets": {},

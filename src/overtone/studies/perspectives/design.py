@@ -1,4 +1,4 @@
-"""The design of the study: its file, arms, labels and jobs, in the order in which they are worth their minutes.
+"""The design of the study: its file, arms, labels, and its jobs, the most important ones first.
 
 Nothing here trains or needs torch. `study.toml` has the numbers and is fixed before the runs.
 """
@@ -30,6 +30,7 @@ PROMPTS = {  # arm → the prompts of its two rows per sentence
     "matched": ("merged", "merged"),
 }
 CONTROL_SPLIT = "open-control"  # base tuned on half of Overtone-Open's scripts, tested on the other half
+CONTROL_CONDITIONS = ("words", "told", "none")  # told is packed as a difference to words, so it comes after
 SPLITS = ("genre", "document", "official")
 OUTCOMES = ("emobank", "open", "dream", "perplexity", "tuned")
 SCORINGS = ("sum", "mean", "less")  # of an option: its likelihood, per token, less that without the words
@@ -62,14 +63,17 @@ class Job:
 
 @dataclass(frozen=True)
 class Study:
-    """A study file, with the SHA-256 of its bytes. Every result names that hash."""
+    """A study file with the SHA-256 of its bytes. Every result contains this hash."""
 
     sha256: str
     settings: dict[str, Any]
 
     @classmethod
     def read(cls, path: Path = TOML) -> Study:
-        """Read a study file. Raises DataError for a file that is missing, damaged or not a design of these arms."""
+        """Read a study file.
+
+        Raises DataError if it is missing or damaged, or if it is not a design with these arms.
+        """
         try:
             data = path.read_bytes()
             settings = tomllib.loads(data.decode())
@@ -91,10 +95,11 @@ class Study:
         return dict(self.settings["tests"])
 
     def jobs(self, genres: Sequence[str], seeds: int | None = None) -> list[list[Job]]:
-        """Return groups of jobs, the most decisive first: per seed the held-out genres and the documents' fold with all
-        outcomes, then the official split, then DREAM's tuning. A study that is cut short has whole seeds.
+        """Return the jobs in groups, the most decisive group first.
 
-        `seeds` limits the jobs to the file's first seeds. Raises DataError when the file has fewer.
+        The base model comes first. For each seed, the jobs with a held-out fold of documents and those with held-out
+        genres follow, so that a study that is cut short has complete seeds. The official split and the tuning on DREAM
+        come last. `seeds` limits the jobs to the first seeds of the file. Raises DataError if the file has fewer.
         """
         splits, used = self.settings["splits"], self.first_seeds(seeds)
 
@@ -111,13 +116,14 @@ class Study:
         return order
 
     def control_jobs(self, seeds: int | None = None) -> list[list[Job]]:
-        """Return the jobs of Overtone-Open's positive control: per seed, base tuned on each half of the scripts."""
+        """Return the jobs of the positive control on Overtone-Open. For each seed, the base model is tuned on each half
+        of the scripts."""
         return [
             [Job(CONTROL_SPLIT, str(half), "base", seed, True)] for seed in self.first_seeds(seeds) for half in (0, 1)
         ]
 
     def first_seeds(self, count: int | None = None) -> list[int]:
-        """Return the file's first seeds, all for None. Raises DataError when the file has fewer."""
+        """Return the first `count` seeds of the file; None means all. Raises DataError if the file has fewer."""
         if count is not None and not 1 <= count <= len(self.seeds):
             raise DataError(
                 f"{count} seeds: the study file fixes {len(self.seeds)}. For more, change `seeds` in a copy of the "
@@ -126,7 +132,8 @@ class Study:
         return self.seeds[:count]
 
     def outcomes(self, job: Job) -> tuple[str, ...]:
-        """Return the names of the outcomes that a job is evaluated on. The base model has all rows of EmoBank."""
+        """Return the names of the outcomes on which a job is evaluated. The base model is evaluated on all rows of
+        EmoBank."""
         return ("tuned",) if job.tuned else tuple(self.settings["splits"][job.split]["outcomes"])
 
 
@@ -184,14 +191,14 @@ def _number(value: Any) -> bool:
 
 # ── what a job learns ─────────────────────────────────────────────────────────────────────────────────────────────────
 def job_rows(bank: Bank, job: Job) -> tuple[Array, Array]:
-    """Return the indices of the rows that a job learns and of those that it is tested on. Base learns none."""
+    """Return the indices of a job's training rows and of its test rows. The base model has no training rows."""
     if job.arm == "base":
         return np.arange(0), np.arange(len(bank))
     return bank.rows(job.split, job.part)
 
 
 def labels(bank: Bank, arm: str, rows: Sequence[int] | Array, seed: int) -> Array:
-    """Return what an arm learns of these rows: (n, 2, 3), the labels under the first and the second prompt."""
+    """Return the labels that an arm learns from these rows, under its first and its second prompt: (n, 2, 3)."""
     rng = np.random.default_rng((seed, _ARM_NUMBER[arm]))
     reader, writer = (bank.means[who][rows] for who in PERSPECTIVES)
     if arm == "both":
@@ -220,9 +227,10 @@ def _relabelled(arm: str, ratings: Sequence[Array], rng: np.random.Generator) ->
 
 
 def tested_questions(clusters: Sequence[str] | Array, seed: int, half: int) -> Array:
-    """Return which questions the positive control of this half is tested on: those of half of the scripts.
+    """Return, for each question, whether the positive control of this half is tested on it.
 
-    The control learns the others. Both halves of a seed together test every question once.
+    The control is tested on the questions of half of the scripts, and learns the others. The two halves of a seed
+    together test every question once.
     """
     scripts = sorted({str(one) for one in clusters})
     first = set(np.random.default_rng(seed).permutation(scripts)[: len(scripts) // 2].tolist())
@@ -230,7 +238,8 @@ def tested_questions(clusters: Sequence[str] | Array, seed: int, half: int) -> A
 
 
 def soft_digits(label: float) -> list[tuple[int, float]]:
-    """Return the two digits around a label from 1 to 5 on the scale from 1 to 9, with their weights."""
+    """Convert a label from 1 to 5 to the digits' scale from 1 to 9. Return the two digits around it, with their
+    weights."""
     value = min(9.0, max(1.0, 2 * label - 1))
     low = min(8, int(value))
     return [(low, low + 1 - value), (low + 1, value - low)]

@@ -1,7 +1,8 @@
-"""Estimates from paired predictions: items clustered, seeds a random effect, Satterthwaite's degrees of freedom.
+"""Estimates from paired predictions: items are clustered, and seeds are a random effect (Satterthwaite).
 
 The variance of an estimate has two parts: that of the items, clustered by document, dialogue or script (from influence
-values), and that of the seeds. Where every seed has a group of its own (a fold), the spread over the groups has both.
+values), and that of the seeds. If every seed has a group of its own (a fold), the spread over the groups contains both
+parts.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ At = tuple[str, int]  # a group of items (a genre, a fold, "" for all) and a see
 
 @dataclass(frozen=True)
 class Cell:
-    """One arm's statistic on one group of items and seed, with the items' influence on it."""
+    """One arm's statistic for one seed on one group of items. `influence` is the influence of each item on the
+    statistic."""
 
     value: float
     influence: Array  # (n,), sums to zero
@@ -51,14 +53,14 @@ class Estimate:
 
 
 def pearson(x: Array, y: Array) -> tuple[float, Array]:
-    """Return r and each item's influence on it; 0 where one side does not vary."""
+    """Return Pearson's r and the influence of each item on it; 0 if one side does not vary."""
     zx, zy = ((v - v.mean()) / (v.std() or 1.0) for v in (np.asarray(x, float), np.asarray(y, float)))
     r = float((zx * zy).mean())
     return r, zx * zy - r * (zx**2 + zy**2) / 2
 
 
 def mean_cell(values: Array, clusters: Array) -> Cell:
-    """Return the mean of values per item as a cell."""
+    """Return a cell whose statistic is the mean of `values`, which has one value per item."""
     values = np.asarray(values, float)
     return Cell(float(values.mean()), values - values.mean(), clusters)
 
@@ -91,7 +93,7 @@ def estimate(cells: Mapping[At, Cell]) -> Estimate:
 
 
 def item_variance(members: Sequence[Cell]) -> tuple[float, float]:
-    """Return the clustered variance of the mean over seeds that the choice of items causes, and its freedom."""
+    """Return the variance that the choice of items causes in the mean over seeds, and its degrees of freedom."""
     influence = np.mean([cell.influence for cell in members], axis=0)
     _, at = np.unique(members[0].clusters, return_inverse=True)
     sums = np.bincount(at, weights=influence) / len(influence)
@@ -100,7 +102,7 @@ def item_variance(members: Sequence[Cell]) -> tuple[float, float]:
 
 
 def difference(a: Mapping[At, Cell], b: Mapping[At, Cell]) -> dict[At, Cell]:
-    """Return a − b on the cells that both have."""
+    """Return a − b for the cells that both have."""
     return {
         at: Cell(a[at].value - b[at].value, a[at].influence - b[at].influence, a[at].clusters)
         for at in sorted(a.keys() & b.keys())

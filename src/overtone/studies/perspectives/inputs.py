@@ -23,12 +23,13 @@ from typing import Any
 import numpy as np
 
 from overtone.benchmarks.dream.baselines import Baselines
-from overtone.benchmarks.emobank.files import read_bank
+from overtone.benchmarks.emobank.bank_files import read_bank
 from overtone.build.dream.dream_files import SPLITS, Dialogue, read_split
 from overtone.cues import BY_SLUG
 from overtone.errors import DataError
 from overtone.paths import shown
 from overtone.rated_sentences import DIMENSIONS, PERSPECTIVES, Bank
+from overtone.text import count
 
 SENTENCES, RATINGS = "sentences.csv", "ratings.csv"
 PLAIN_DIALOGUES = 600  # of DREAM's dev part, for the perplexity
@@ -48,7 +49,7 @@ class Inputs:
 
     @cached_property
     def sha256(self) -> str:
-        """The SHA-256 of all inputs; every result names it."""
+        """The SHA-256 of all inputs, which every result contains."""
         bank = self.bank
         rated = {
             name: {who: [np.asarray(x).tolist() for x in values] for who, values in getattr(bank, name).items()}
@@ -60,7 +61,7 @@ class Inputs:
 
     @property
     def outcomes(self) -> set[str]:
-        """The study's outcomes that these inputs allow."""
+        """The outcomes that can be evaluated with these inputs."""
         names = {"emobank"} | ({"perplexity"} if self.plain else set())
         return (
             names | set(self.questions) & {"open", "dream"} | ({"tuned"} if "dream-train" in self.questions else set())
@@ -68,7 +69,7 @@ class Inputs:
 
 
 def read_inputs(corpus: Path, dream: Path | None = None, overtone_open: Path | None = None) -> Inputs:
-    """Read the user's folders. Raises DataError with what is wrong and where.
+    """Read the user's folders. Raises DataError with the file, the problem and a remedy.
 
     `overtone_open` is a folder of `overtone build open` with its recogniser's words (`facts.jsonl`), or a file of
     questions, one JSON object per line (.jsonl or .jsonl.xz).
@@ -107,7 +108,7 @@ def read_corpus(folder: Path) -> Bank:
 
 
 def read_own(folder: Path) -> Bank:
-    """Read a corpus in the format above. Raises DataError."""
+    """Read the user's own corpus, in the format above. Raises DataError."""
     rows = list(_rows(folder / SENTENCES, ("id", "text", "document", "genre", "split")))
     ids = [row["id"] for row in rows]
     if twice := {i for i in ids if ids.count(i) > 1} if len(set(ids)) < len(ids) else set():
@@ -134,8 +135,8 @@ def _bank(
     for who, by_id in ratings.items():
         if bare := [i for i in ids if not by_id[i]]:
             raise DataError(
-                f"{_at(folder)}: {len(bare)} sentences have no rating by a {who}, first {shown(bare[0])!r}; every "
-                "sentence needs both perspectives"
+                f"{_at(folder)}: {count(len(bare), 'sentence')} without a rating by a {who}, first {shown(bare[0])!r}; "
+                "every sentence needs both perspectives"
             )
     arrays = {who: [np.array(by_id[i], float) for i in ids] for who, by_id in ratings.items()}
     return Bank(
@@ -194,7 +195,7 @@ def dream_questions(dialogues: Sequence[Dialogue]) -> list[dict[str, Any]]:
 
 
 def baseline_answers(train: Sequence[Dialogue], test: Sequence[Dialogue]) -> dict[str, list[int]]:
-    """Return, for every baseline without understanding, 1 where it answers a question of the test split right."""
+    """Return, for each baseline without understanding, 1 for every test question that it answers right, else 0."""
     baselines = Baselines(train)
     right: dict[str, list[int]] = {name: [] for name in baselines.names}
     for dialogue in test:
@@ -262,7 +263,7 @@ def _open_folder(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def leads(row: Mapping[str, Any], name: str) -> dict[str, str]:
-    """Return what comes before a question in each condition. `name` is that of the set of questions."""
+    """Return, for each condition, the text that precedes a question. `name` is the name of the set of questions."""
     if name != "open":
         return {"words": f"{row['dialogue']}\n\n", "none": ""}
     return {

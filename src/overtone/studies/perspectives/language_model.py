@@ -1,4 +1,4 @@
-"""The language model of a job: opened from SmolLM2's package or a folder, with LoRA if it is large, and saved again."""
+"""The language model of a job: opened from SmolLM2's package or from a folder, with LoRA if it is large, and saved."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CHATML = (
 
 @dataclass
 class LanguageModel:
-    """A causal language model with what speaks to it: `encode` and `chat` as `tokens.Speaker` describes."""
+    """A causal language model with the functions `encode` and `chat`, which `tokens.Speaker` describes."""
 
     lm: Any
     encode: Callable[[str], list[int]]
@@ -50,10 +50,10 @@ class LanguageModel:
 def open_model(
     source: str, *, lora: bool | None = None, seed: int = 0, device: torch.device | None = None
 ) -> LanguageModel:
-    """Open `smollm2`, a folder that transformers reads or LOADER:DIR, in float32; with LoRA on a GPU in bf16.
+    """Open `smollm2`, a folder that transformers reads, or LOADER:DIR.
 
-    `lora` None means LoRA for models above a billion parameters. Code that comes with a model is never run. Raises
-    UsageError or MissingExtra.
+    The weights are float32 or, with LoRA on a GPU, bf16. If `lora` is None, LoRA is used for models with more than a
+    billion parameters. Code that comes with a model is never run. Raises UsageError or MissingExtra.
     """
     model = _smollm2() if source == "smollm2" else _folder(source)
     model.lora = sum(p.numel() for p in model.lm.parameters()) > LORA_ABOVE if lora is None else lora
@@ -92,7 +92,7 @@ def _smollm2() -> LanguageModel:
 
 
 def chatml(asked: str) -> str:
-    """Return a user's turn with the marks that SmolLM2 and many others know, without a system turn."""
+    """Return a user's turn with the marks of SmolLM2, which many other models also use, without a system turn."""
     return f"{IM_START}user\n{asked}{IM_END}\n{IM_START}assistant\n"
 
 
@@ -134,7 +134,8 @@ def _with_lora(lm: Any, seed: int) -> Any:
 
 
 def save_model(model: LanguageModel, state: dict[str, Tensor], folder: Path) -> None:
-    """Write a folder that transformers reads: LoRA is merged into the weights. `state` has the trained parameters."""
+    """Write a folder that transformers can read. LoRA is merged into the weights. `state` has the trained
+    parameters."""
     from transformers.utils.logging import disable_progress_bar
 
     disable_progress_bar()
@@ -163,7 +164,8 @@ def _tied(lm: Any, state: dict[str, Tensor]) -> dict[str, str]:
 def logits_at(lm: Any, ids: Tensor, at: Tensor) -> Tensor:
     """Return the logits after some positions of padded rows, (places, vocabulary), in float32.
 
-    `at` counts through all rows. Logits of all positions would not fit, and those of bf16 would be off by up to 0.06.
+    `at` holds the positions, counted through all rows. The logits of all positions would not fit into memory, and bf16
+    logits would be off by up to 0.06.
     """
     head = lm.get_output_embeddings()
     plain = head.forward
@@ -182,12 +184,13 @@ def logits_at(lm: Any, ids: Tensor, at: Tensor) -> Tensor:
 
 
 def precision(device: torch.device) -> Any:
-    """Return the context of a forward pass: bf16 on a GPU."""
+    """Return the context manager of a forward pass, which uses bf16 on a GPU."""
     return torch.autocast("cuda", torch.bfloat16) if device.type == "cuda" else contextlib.nullcontext()
 
 
 def padded(rows: Sequence[Sequence[int]], length: int) -> Tensor:
-    """Return rows as (rows, length), filled with 0 at the end, which causal attention never reads."""
+    """Return rows as one array (rows, length). The end of a row is filled with 0, which causal attention never
+    reads."""
     out = torch.zeros(len(rows), length, dtype=torch.long)
     for i, row in enumerate(rows):
         out[i, : len(row)] = torch.tensor(row)
@@ -199,7 +202,7 @@ def padded(rows: Sequence[Sequence[int]], length: int) -> Tensor:
 def replies(
     model: LanguageModel, prompts: Sequence[str], device: torch.device, *, tokens: int = 80, batch: int = 48
 ) -> list[tuple[list[int], list[int]]]:
-    """Return the model's greedy replies to general prompts, as tokens of prompt and reply."""
+    """Return the model's greedy replies to general prompts: for each prompt, its tokens and those of the reply."""
     lm = model.lm.to(device).eval()
     asked = sorted((model.encode(model.chat(prompt)) for prompt in prompts), key=len)
     out: list[tuple[list[int], list[int]]] = []

@@ -1,7 +1,7 @@
 """One job of the study: train an arm, then predict its outcomes, in one step.
 
-A machine that keeps nothing can run it and return only the predictions, `KEY.npz`. What resumes a job after a kill is
-in the folder `state` beside the results.
+A machine without permanent storage can run a job and return only its predictions, `KEY.npz`. The folder `state` beside
+the results holds the checkpoints that resume a killed job.
 """
 
 from __future__ import annotations
@@ -24,23 +24,29 @@ from overtone.echat.learn import distributed
 from overtone.echat.learn.distributed import World
 from overtone.paths import write_whole
 from overtone.rated_sentences import Array
-from overtone.studies.perspectives.batches import Settings
-from overtone.studies.perspectives.design import CONTROL_SPLIT, Job, Study, job_rows, tested_questions
+from overtone.studies.perspectives.design import (
+    CONTROL_CONDITIONS,
+    CONTROL_SPLIT,
+    Job,
+    Study,
+    job_rows,
+    tested_questions,
+)
 from overtone.studies.perspectives.inputs import Inputs
 from overtone.studies.perspectives.language_model import LanguageModel, open_model, replies
-from overtone.studies.perspectives.predictions import choose, perplexity, rate
 from overtone.studies.perspectives.recipe import Clock, Ratings, Reply, Step, choice_steps, fit, rating_steps
 from overtone.studies.perspectives.results import write_file
+from overtone.studies.perspectives.stored_predictions import choose, perplexity, rate
+from overtone.studies.perspectives.token_batches import Settings
 from overtone.studies.perspectives.tokens import Tokens, tokenise
 
-CONTROL_CONDITIONS = ("words", "told", "none")  # told is packed as a difference to words, so it comes after
 ROOM = 8  # times the trained weights that must be free on the disk: checkpoints need them as well
 _TOKENS: dict[tuple[str, str], Tokens] = {}  # of the last inputs and model
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where jobs run: processes and device, the folder of results, and what to do with the time."""
+    """Where and how long jobs run: the processes and their device, the folder of results, and the clock."""
 
     world: World
     out: Path
@@ -49,11 +55,11 @@ class Place:
 
     @property
     def state(self) -> Path:
-        """The folder of checkpoints that resume jobs. It can be removed when all are done."""
+        """The folder of the checkpoints that resume jobs. It can be removed when all jobs are done."""
         return self.out / "state"
 
     def weights(self, job: Job) -> Path:
-        """Return the file of an arm's trained weights, which its tuning on DREAM begins with."""
+        """Return the file of an arm's trained weights. The arm's tuning on DREAM begins with them."""
         return self.state / f"{replace(job, tuned=False).key}.safetensors"
 
 
@@ -71,7 +77,8 @@ def run_job(
 ) -> Path:
     """Train a job's arm, predict its outcomes, and return the file of predictions, `OUT/KEY.npz`.
 
-    A finished job is not run again. Raises TimeUp if `minutes` are over before the outcomes; the same call continues.
+    A finished job is not run again. Raises TimeUp if `minutes` are over before the outcomes are predicted; the same
+    call then resumes the job.
     """
     stop = time.monotonic() + 60 * minutes
     world = distributed.enter(device)
@@ -82,7 +89,7 @@ def run_job(
 
 
 def run_at(place: Place, job: Job, study: Study, inputs: Inputs, model: str) -> Path:
-    """Do the same as `run_job` at a place that exists: its processes, clock and folder."""
+    """Run a job like `run_job`, but at a place that is already set up: its processes, clock and folder."""
     began = time.monotonic()
     path = place.out / f"{job.key}.npz"
     if path.is_file():
@@ -106,7 +113,7 @@ def run_at(place: Place, job: Job, study: Study, inputs: Inputs, model: str) -> 
 
 
 def trained(job: Job, study: Study, inputs: Inputs, model: str, place: Place) -> tuple[LanguageModel, list[float]]:
-    """Return the job's model after its training, and for a tuned job after the tuning on DREAM, with the losses."""
+    """Return the job's model after its training, and the losses. A tuned job is then also tuned on DREAM."""
     world = place.world
     losses: list[float] = []
     opened = open_model(model, lora=place.lora, seed=job.seed, device=world.device)
@@ -141,7 +148,7 @@ def room_for(opened: LanguageModel, place: Place) -> bool:
 
 
 def tuning_steps(job: Job, tokens: Tokens, settings: Settings, world: World) -> Iterator[Step]:
-    """Return the steps of a tuning on questions: DREAM's train, or the half of Overtone-Open that is not tested.
+    """Return the steps of a tuning on questions: DREAM's train split, or the half of Overtone-Open that is not tested.
 
     If tuning on a task's own questions does not raise the accuracy, the task cannot be tested with this model.
     """
@@ -154,7 +161,8 @@ def tuning_steps(job: Job, tokens: Tokens, settings: Settings, world: World) -> 
 
 
 def outcomes(job: Job, study: Study, inputs: Inputs, tokens: Tokens, lm: Any, place: Place) -> dict[str, Array]:
-    """Return a job's predictions per item, by outcome and condition; only outcomes that the inputs have."""
+    """Return a job's predictions for each item, by outcome and condition. Outcomes that the inputs lack are left
+    out."""
     out: dict[str, Array] = {}
     if job.split == CONTROL_SPLIT:
         asked = tokens.questions["open"]
@@ -175,7 +183,7 @@ def outcomes(job: Job, study: Study, inputs: Inputs, tokens: Tokens, lm: Any, pl
 
 
 def own_replies(opened: LanguageModel, inputs: Inputs, settings: Settings, place: Place) -> list[Reply]:
-    """Return the base model's own replies to general prompts. They are made once per model and kept in a file."""
+    """Return the base model's replies to general prompts. They are computed once per model and stored in a file."""
     if not settings.replay:
         return []
     path = place.state / f"replies-{opened.sha256[:12]}.json"
@@ -189,7 +197,8 @@ def own_replies(opened: LanguageModel, inputs: Inputs, settings: Settings, place
 
 
 def tokens_of(inputs: Inputs, opened: LanguageModel) -> Tokens:
-    """Return the inputs as the model's tokens; those of the last model are kept, as they take seconds."""
+    """Return the inputs as tokens of the model. Tokenising takes seconds, so the result for the latest model is
+    cached."""
     key = (inputs.sha256, opened.sha256)
     if key not in _TOKENS:
         _TOKENS.clear()
@@ -203,7 +212,7 @@ def layers(lm: nn.Module) -> list[nn.Module]:
 
 
 def keep(opened: LanguageModel, path: Path, world: World) -> None:
-    """Write the trained parameters, at once."""
+    """Write the trained parameters atomically."""
     names = list(opened.learning)
     state = distributed.whole_state(opened.lm, world)
     if world.first:
@@ -213,7 +222,7 @@ def keep(opened: LanguageModel, path: Path, world: World) -> None:
 
 
 def tenths(losses: Sequence[float]) -> list[float]:
-    """Return the losses after each tenth of the steps."""
+    """Return ten losses: the loss at the end of each tenth of the steps."""
     every = max(1, len(losses) // 10)
     return [round(loss, 4) for loss in losses[every - 1 :: every]]
 

@@ -1,4 +1,4 @@
-"""The outcomes of the study: how each is read from a job's stored predictions, and on which jobs."""
+"""The outcomes of the study: how each is computed from a job's stored predictions, and which jobs have it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Results = Mapping[Job, Arrays]
 _SPLIT_TITLES = {"genre": "left-out genre", "document": "left-out documents", "official": "official test rows"}
 _DIMENSION_TITLES = {"V": "valence", "A": "arousal", "D": "dominance"}
 _CONDITION_TITLES = {"told": "words and cue told", "words": "true words", "heard": "recognised words"}
-_SCORING_TITLES = {"sum": "likelihood", "mean": "likelihood per token", "less": "likelihood less that without words"}
+_SCORING_TITLES = {"sum": "likelihood", "mean": "likelihood per token", "less": "likelihood minus that without words"}
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A named statistic: how it is read from a result, and on which jobs. `questions` is "" for ratings."""
+    """A named statistic, computed from the predictions of some jobs. `questions` is "" for an outcome on ratings."""
 
     name: str
     title: str
@@ -44,12 +44,12 @@ class Outcome:
 
     @property
     def array(self) -> str:
-        """The name of the predictions that the outcome is read from."""
+        """The name of the predictions from which the outcome is computed."""
         return f"{self.questions}/{self.condition}" if self.questions else self.ratings
 
 
 class Reader:
-    """Turns a job's stored predictions into cells."""
+    """Converts a job's stored predictions to cells."""
 
     def __init__(self, key: Key) -> None:
         self.key = key
@@ -87,7 +87,7 @@ class Reader:
         return cell
 
     def right(self, arrays: Arrays, name: str, condition: str, scoring: str) -> Array:
-        """Return 1 where the chosen option is right, else 0, for all questions."""
+        """Return, for all questions, 1 if the chosen option is right, else 0."""
         answers = self.key.answers["dream" if name == "tuned" else name]
         return np.asarray(answers.chosen(arrays, name, condition, scoring) == answers.gold, float)
 
@@ -107,11 +107,12 @@ def two_prompts(arm: str) -> bool:
 
 
 def catalogue(key: Key, tests: dict[str, Any]) -> list[Outcome]:
-    """Return all outcomes that the key has answers for, the primary ones of each kind first."""
+    """Return all outcomes for which the key has answers. The primary outcomes of each kind come first."""
     reader = Reader(key)
     out = list(_ratings(reader, tests["margin_r"]))
     if "open" in key.answers:
-        out += _open(reader, tests["margin_open"])
+        levels = set(key.answers["open"].levels.tolist())
+        out += [outcome for outcome in _open(reader, tests["margin_open"]) if outcome.level in levels]
     if "dream" in key.answers:
         out += _dream(reader, tests["margin_dream"])
     for split in ("document", "official"):
@@ -176,7 +177,7 @@ def _dream(reader: Reader, margin: float) -> Iterator[Outcome]:
 
 # ── cells ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 def cells(results: Results, outcome: Outcome) -> dict[str, dict[At, Cell]]:
-    """Return arm → (group, seed) → cell. The base model is read where its items are those of the outcome."""
+    """Return arm → (group, seed) → cell. The base model's cells cover the items of the outcome."""
     out: dict[str, dict[At, Cell]] = defaultdict(dict)
     for job, arrays in results.items():
         if job.split == CONTROL_SPLIT or not outcome.arms(job.arm) or job.tuned != outcome.tuned:
@@ -203,5 +204,5 @@ def _base(results: Results, outcome: Outcome, arrays: Arrays) -> Iterator[tuple[
 
 
 def base_arrays(results: Results) -> Arrays | None:
-    """Return the predictions of the base model, None before it has run."""
+    """Return the predictions of the base model; None if it has not run yet."""
     return next((a for job, a in results.items() if job.arm == "base" and job.split == "official"), None)

@@ -27,10 +27,10 @@ from overtone.echat.learn.distributed import Progress, World
 from overtone.echat.learn.training_loop import Diverged
 from overtone.paths import write_whole
 from overtone.rated_sentences import Array
-from overtone.studies.perspectives.batches import Settings, batches, rate_share, rounded_up
 from overtone.studies.perspectives.design import PROMPTS, labels, soft_digits
 from overtone.studies.perspectives.language_model import logits_at, padded, precision
-from overtone.studies.perspectives.predictions import option_scores
+from overtone.studies.perspectives.stored_predictions import option_scores
+from overtone.studies.perspectives.token_batches import Settings, batches, rate_share, rounded_up
 from overtone.studies.perspectives.tokens import Questions, Tokens
 
 LOG = "log.jsonl"
@@ -40,13 +40,14 @@ Reply = tuple[list[int], list[int]]  # tokens of a general prompt, and of the ba
 
 
 class TimeUp(Exception):
-    """The time is up; the training so far is saved, and the same call continues it."""
+    """The time is up. The training so far is saved, and the same call resumes it."""
 
 
 # ── 1. what an arm learns ─────────────────────────────────────────────────────────────────────────────────────────────
 @dataclass(frozen=True)
 class Example:
-    """One sequence, the positions whose next token is learnt, and the weighted tokens that may come next there."""
+    """One sequence for training. It has the positions whose next token is learnt, and for each the possible next tokens
+    with weights."""
 
     ids: list[int]
     at: list[int]
@@ -54,10 +55,10 @@ class Example:
 
 
 def rating(tokens: Tokens, prompt: Sequence[int], label: Sequence[float]) -> Example:
-    """Return a sentence's rating: a prompt and three digits.
+    """Return a sentence's rating as an example: a prompt and three digits.
 
-    A label of 3.3 is 5.6 on the digits' scale from 1 to 9: its target is the digit 5 with weight .4 and 6 with .6. The
-    digits after it are predicted from the likelier one.
+    A label of 3.3 corresponds to 5.6 on the digits' scale from 1 to 9. So its target is the digit 5 with weight .4 and
+    the digit 6 with weight .6. The digits after it are predicted from the more likely of the two.
     """
     soft = [soft_digits(value) for value in label]
     answer = tokens.answer.write([max(pair, key=lambda p: p[1])[0] for pair in soft])
@@ -68,7 +69,8 @@ def rating(tokens: Tokens, prompt: Sequence[int], label: Sequence[float]) -> Exa
 
 
 def replayed(prompt: Sequence[int], reply: Sequence[int]) -> Example:
-    """Return one of the base model's own replies. It weighs as much as a rating, whatever its length."""
+    """Return one of the base model's own replies as an example. It has the weight of one rating, whatever its
+    length."""
     first = len(prompt) - 1
     targets = [[(token, 3 / len(reply))] for token in reply]
     return Example([*prompt, *reply], list(range(first, first + len(reply))), targets)
@@ -76,7 +78,7 @@ def replayed(prompt: Sequence[int], reply: Sequence[int]) -> Example:
 
 @dataclass(frozen=True)
 class Ratings:
-    """The rows that an arm learns: row 2i is sentence i under the arm's first prompt, row 2i + 1 under its second."""
+    """The rows that an arm learns. Row 2i is sentence i under the arm's first prompt, row 2i + 1 under its second."""
 
     tokens: Tokens
     arm: str
@@ -89,7 +91,7 @@ class Ratings:
 
     @property
     def lengths(self) -> list[int]:
-        """The tokens of each row, the same for every arm."""
+        """The number of tokens of each row, which is the same for every arm."""
         return [length for length in self.tokens.lengths(self.rows) for _ in range(2)]
 
     def example(self, row: int) -> Example:
@@ -104,15 +106,16 @@ class Step(Protocol):
 
     @property
     def tokens(self) -> int:
-        """Tokens of all processes, padding included."""
+        """The number of tokens of all processes, padding included."""
 
     def losses(self, lm: nn.Module, device: torch.device) -> Iterator[Tensor]:
-        """Yield summands of this process's share of the loss. All processes yield as many."""
+        """Yield the parts of this process's share of the loss. All processes yield the same number of parts."""
 
 
 @dataclass(frozen=True)
 class RatingStep:
-    """Ratings and replies of one step. Each is padded to one length, so they are two passes through the model."""
+    """The ratings and replies of one step. Ratings and replies are padded to different lengths, so each needs its own
+    pass through the model."""
 
     parts: Sequence[tuple[Sequence[Example], Sequence[float]]]  # examples and their weights: 0 fills up a share
     total: float  # the weight of all targets of all processes
@@ -138,7 +141,8 @@ class RatingStep:
 def rating_steps(
     ratings: Ratings, replies: Sequence[Reply], settings: Settings, seed: int, world: World
 ) -> Iterator[Step]:
-    """Yield steps without end: `settings.replay` of the rows are the base model's replies, the rest ratings."""
+    """Yield steps without end. The share `settings.replay` of the rows are the base model's replies, the rest are
+    ratings."""
     count = round(settings.rows * settings.replay) if replies else 0
     rng = random.Random(seed)
     lengths = ratings.lengths
@@ -161,7 +165,7 @@ def _share(rows: Sequence[Any], world: World) -> tuple[list[Any], list[float]]:
 
 @dataclass(frozen=True)
 class ChoiceStep:
-    """Questions whose right option is learnt: the options' summed log-likelihoods are scores of a classification."""
+    """Questions whose right option is learnt, as a classification by the summed log-likelihoods of the options."""
 
     questions: Questions
     condition: str
@@ -194,7 +198,7 @@ def choice_steps(
 # ── 3. the loop ───────────────────────────────────────────────────────────────────────────────────────────────────────
 @dataclass
 class Clock:
-    """When to stop, how often to save and to report, and what looks at the model on the way."""
+    """When to stop, how often to save and to report, and a function that evaluates the model during training."""
 
     stop: float = math.inf  # by time.monotonic()
     save_every: float = 300.0  # seconds
@@ -210,7 +214,8 @@ def fit(
 ) -> list[float]:
     """Train a model that is on its device, and return the loss of every step.
 
-    Continues from the newest checkpoint in `folder`. Raises TimeUp after saving when the time is up, and Diverged.
+    Resumes from the newest checkpoint in `folder`. If the time is up, saves a checkpoint and raises TimeUp. Raises
+    Diverged.
     """
     device = world.device
     learning = [p for p in lm.parameters() if p.requires_grad]

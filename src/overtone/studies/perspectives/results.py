@@ -33,7 +33,7 @@ LARGEST = 5_000_000  # bytes of a file
 
 @dataclass(frozen=True)
 class Result:
-    """One job, what is known about its run (seconds, losses, hashes) and its predictions per item."""
+    """One job with facts about its run (seconds, losses, hashes) and its predictions for each item."""
 
     job: Job
     about: dict[str, Any]
@@ -47,7 +47,7 @@ class Result:
 
 
 def read(folder: Path, study: Study, data: str) -> dict[Job, Result]:
-    """Read all results in a folder, packed ones and single jobs, made of the data with this SHA-256.
+    """Read all results in a folder that were made from the data with this SHA-256, packed or not.
 
     Raises DataError for a damaged file, and for results of another study file or of other data.
     """
@@ -89,7 +89,7 @@ def add(results: Iterable[Result], folder: Path, answers: dict[str, Answers]) ->
 
 
 def write_file(path: Path, about: dict[str, Any], arrays: dict[str, Array]) -> None:
-    """Write one job's result at once: a run that is killed leaves no half file under this name."""
+    """Write one job's result atomically, so that a killed run leaves no incomplete file."""
     file = io.BytesIO()
     np.savez_compressed(file, about=np.array(json.dumps(about)), **arrays)  # type: ignore[arg-type]
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -216,7 +216,7 @@ def _joined(planes: Array, axis: int) -> Array:
 
 
 def exact_rows(arrays: dict[str, Array], answers: dict[str, Answers]) -> dict[str, Array]:
-    """Return the questions of each set whose choice would change by rounding, in any condition and scoring."""
+    """Return the questions of each set whose choice would change through rounding, in any condition and scoring."""
     rounded = {name: _likelihoods(_likelihood_steps(a)) for name, a in arrays.items() if "/" in name}
     out = {}
     for name in sorted({of.split("/")[0] for of in rounded}):

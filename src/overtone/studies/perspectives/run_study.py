@@ -1,4 +1,7 @@
-"""Run all jobs of a study, one after the other, until they are done or the time is up. The same call resumes it."""
+"""Run all jobs of a study, one after the other, until they are done or the time is up, then write its report.
+
+The same call resumes it.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from overtone.echat.learn import distributed
 from overtone.echat.learn.training_loop import stop_on_sigterm
 from overtone.errors import DataError
 from overtone.paths import user_path
-from overtone.studies.perspectives import results
+from overtone.studies.perspectives import report_tables, results, study_report
 from overtone.studies.perspectives.answers import KEY_FILE, Answers, Key
 from overtone.studies.perspectives.design import Job, Study
 from overtone.studies.perspectives.inputs import Inputs, read_inputs
@@ -44,7 +47,8 @@ class Settings(Struct, frozen=True):
 def run(settings: Settings, say: Callable[[str], None]) -> bool:
     """Run the jobs that are left and write one file of predictions for each, with the answer key beside them.
 
-    Return False if the time was up; the same call continues. Raises UsageError, DataError or StoreError.
+    When all are done, the report is written. Return False if the time was up; the same call continues. Raises
+    UsageError, DataError or StoreError.
     """
     deadline = time.monotonic() + 60 * settings.minutes
     out, given = user_path(settings.out), settings.study and user_path(settings.study)
@@ -67,7 +71,10 @@ def run(settings: Settings, say: Callable[[str], None]) -> bool:
                 return _run_jobs(jobs, study, inputs, settings.model, place)
             with claimed(out, study, now, given):
                 world.wait()
-                return _run_jobs(jobs, study, inputs, settings.model, place)
+                done = _run_jobs(jobs, study, inputs, settings.model, place)
+                if done:
+                    _report(out, say)
+                return done
     finally:
         world.leave()
 
@@ -102,6 +109,13 @@ def _run_jobs(jobs: Sequence[Job], study: Study, inputs: Inputs, model: str, pla
     if world.first:
         shutil.rmtree(place.state, ignore_errors=True)
     return True
+
+
+def _report(out: Path, say: Callable[[str], None]) -> None:
+    analysis = study_report.analysis_of(out)
+    page = study_report.write_report(analysis, out / study_report.REPORT)
+    say(report_tables.answer(analysis))
+    say(f"report: {page}")
 
 
 def _seeds(jobs: Sequence[Job]) -> str:

@@ -3,7 +3,8 @@
 study.toml   the study file; every result names its SHA-256
 study.json   the hashes of study file, data and model, which must be the same when the study is resumed
 key.npz      the answers that results are compared with
-KEY.npz      the predictions of one finished job
+JOB.npz      the predictions of one finished job
+analysis.json, report.html    all numbers, and the page that shows them
 state/       checkpoints of unfinished jobs, removed when all jobs are done
 """
 
@@ -29,7 +30,7 @@ _NAMES = {"study": "study file", "data": "EmoBank, DREAM or Overtone-Open", "mod
 
 
 class Description(Struct, frozen=True):
-    """The study file, data and model that the results of a folder were made of."""
+    """The study file, the data and the model behind the results in a folder."""
 
     study: str  # SHA-256 of the study file
     data: str  # SHA-256 of the inputs
@@ -39,7 +40,7 @@ class Description(Struct, frozen=True):
 
 
 def read_study(folder: Path, given: Path | None) -> Study:
-    """Return the study of a folder: the file given, else the folder's own, else the package's."""
+    """Return the study of a folder: the given file, or else the folder's own, or else the package's."""
     own = folder / STUDY_FILE
     return Study.read(given or (own if own.is_file() else TOML))
 
@@ -66,7 +67,8 @@ def check(study: Study, inputs: Inputs, seeds: int | None) -> list[Job]:
 
 
 def planned(study: Study, outcomes: set[str], genres: Sequence[str], seeds: int | None = None) -> list[Job]:
-    """Return all jobs that these outcomes allow: base, held-out documents and genres, controls, then the rest."""
+    """Return all jobs that these outcomes allow: first the base model, then held-out documents and genres, then
+    controls, then the rest."""
     jobs = [job for group in study.jobs(genres, seeds) for job in group if not job.tuned or "tuned" in outcomes]
     if "open" in outcomes:
         jobs += [job for group in study.control_jobs(seeds) for job in group]
@@ -83,10 +85,10 @@ def _rank(job: Job) -> int:
 
 @contextlib.contextmanager
 def claimed(folder: Path, study: Study, now: Description, source: Path | None) -> Iterator[None]:
-    """Hold a folder for one study. A new folder gets the study file and the description.
+    """Reserve a folder for one study while this context is open.
 
-    `source` is the study file that was given. Raises StoreError if the folder has a study that was made of something
-    else, has files of another kind, or if another process is running the study.
+    A new folder gets the study file and the description. `source` is the study file that the user gave. Raises
+    StoreError if the folder holds another study or other files, or if another process is running the study.
     """
     where = shown(str(folder))
     _check_same(folder, now)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .answers import Key
-from .design import CONTROL_SPLIT, tested_questions
+from .design import CONTROL_CONDITIONS, CONTROL_SPLIT, tested_questions
 from .estimates import At, Cell, Estimate, difference, estimate, mean_cell
 from .outcomes import Outcome, Reader, Results, base_arrays
 
@@ -21,13 +21,24 @@ LEVEL = 0.90  # of the two-sided interval whose lower end has to be above 0
 
 @dataclass(frozen=True)
 class Check:
-    """Both checks of an outcome. `reason` says why the outcome is not testable; it is "" where it is."""
+    """Both checks of an outcome. `reason` says why the outcome is not testable; it is "" where it is.
+
+    `pending` means that jobs have yet to run; then the outcome can still become testable.
+    """
 
     baseline_name: str = ""
-    baseline: Estimate | None = None  # base less the baseline
+    baseline: Estimate | None = None  # base − the baseline
     control_name: str = ""
-    control: Estimate | None = None  # the positive control less base
+    control: Estimate | None = None  # the positive control − base
     reason: str = ""
+    pending: bool = False
+
+    @property
+    def text(self) -> str:
+        """The reason as a verdict; "" if the outcome is testable."""
+        if not self.reason:
+            return ""
+        return f"not testable {'yet' if self.pending else 'with this model'}: {self.reason}"
 
 
 def check(results: Results, key: Key, outcome: Outcome, found: dict[str, dict[At, Cell]]) -> Check:
@@ -43,7 +54,7 @@ def _ratings(found: dict[str, dict[At, Cell]]) -> Check:
     name = "merged" if "merged" in found else "both"
     learnt = found.get(name)
     if not learnt or "base" not in found:
-        return Check(reason="the base model or a tuned arm has not run yet")
+        return Check(reason="the base model or a tuned arm has not run", pending=True)
     above = estimate(learnt)
     moved = estimate(difference(learnt, found["base"]))
     reason = ""
@@ -51,14 +62,14 @@ def _ratings(found: dict[str, dict[At, Cell]]) -> Check:
         reason = f"the arm {name} is not above a constant prediction"
     elif not _positive(moved):
         reason = "tuning on EmoBank does not move it"
-    return Check(f"{name} less a constant prediction (r = 0)", above, f"{name} less base", moved, reason)
+    return Check(f"{name} − a constant prediction (r = 0)", above, f"{name} − base", moved, reason)
 
 
 def _choices(results: Results, key: Key, outcome: Outcome) -> Check:
     base = base_arrays(results)
     name = "dream" if outcome.questions == "tuned" else outcome.questions
     if base is None or f"{name}/{outcome.condition}" not in base:
-        return Check(reason="the base model has not run yet")
+        return Check(reason="the base model has not run", pending=True)
     reader, answers = Reader(key), key.answers[name]
     keep = reader.asked(name, outcome.level)
     scoring = outcome.scoring
@@ -69,14 +80,18 @@ def _choices(results: Results, key: Key, outcome: Outcome) -> Check:
     baseline_name, baseline = _text_baseline(reader, base, outcome, name)
     above = estimate({("", 0): mean_cell((right - baseline)[keep], answers.clusters[keep])})
     control_name, control = _positive_control(results, key, outcome, name)
+    planned = name != "open" or outcome.condition in CONTROL_CONDITIONS
     reason = ""
     if not _positive(above):
         reason = f"the base model is not above its text baseline ({baseline_name})"
+    elif not planned:
+        reason = f"the study has no positive control for this condition ({outcome.condition})"
     elif control is None:
-        reason = f"there is no positive control yet ({control_name})"
+        reason = f"the positive control has not run ({control_name})"
     elif not _positive(control):
         reason = f"the positive control does not move it ({control_name})"
-    return Check(f"base less {baseline_name}", above, f"{control_name} less base", control, reason)
+    pending = planned and control is None and _positive(above)
+    return Check(f"base − {baseline_name}", above, f"{control_name} − base", control, reason, pending)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from overtone.benchmarks.emobank.prompts import WHO, asked
+from overtone.benchmarks.emobank.rating_questions import WHO, asked
 from overtone.errors import UsageError
 from overtone.rated_sentences import Array
 from overtone.studies.perspectives.inputs import Inputs, leads
@@ -18,15 +18,15 @@ class Speaker(Protocol):
     """The part of a language model that turns text into tokens."""
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of a text, in which the marks of turns are single ids. Nothing is added to it."""
+        """Return the ids of a text. The marks of turns in the text become single ids; no marks are added."""
 
     def chat(self, asked: str) -> str:
-        """Return a user's turn as text, up to where the assistant's reply begins."""
+        """Return a user's turn as text that ends where the assistant's reply begins."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """How a tokenizer writes three digits, such as "5 3 6": all tokens of "5 5 5", and where the digits are."""
+    """How a tokenizer writes three digits such as "5 3 6": the tokens of "5 5 5", and the positions of the digits."""
 
     tokens: tuple[int, ...]
     at: tuple[int, ...]  # index of each digit among the tokens
@@ -34,7 +34,8 @@ class Answer:
 
     @classmethod
     def of(cls, speaker: Speaker) -> Answer:
-        """Find the digits by writing each of them in each place. Raises UsageError if a digit is not one token."""
+        """Find the tokens of the digits by writing each digit in each position. Raises UsageError if a digit is not one
+        token."""
         before = speaker.chat("?")
         start = len(speaker.encode(before))
 
@@ -64,7 +65,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Questions:
-    """Multiple choice as tokens: prompts per condition, the options of each question, and what the analysis needs."""
+    """Multiple-choice questions as tokens: prompts by condition, the options of each question, and the answer key."""
 
     prompts: Mapping[str, Sequence[list[int]]]
     options: Sequence[Sequence[list[int]]]
@@ -72,7 +73,7 @@ class Questions:
     about: Sequence[Mapping[str, Any]]  # cluster, level, …
 
     def lengths(self, condition: str) -> list[int]:
-        """Return the tokens of each question with all its options."""
+        """Return the number of tokens of each question with all its options."""
         return [
             len(p) + sum(map(len, options)) for p, options in zip(self.prompts[condition], self.options, strict=True)
         ]
@@ -85,7 +86,7 @@ class Questions:
 
 @dataclass(frozen=True)
 class Tokens:
-    """Everything that a model learns from or is asked, as its tokens."""
+    """Everything that a model learns from or is asked about, as the model's tokens."""
 
     prompts: Mapping[str, Sequence[list[int]]]  # reader, writer, merged → the prompt of each sentence
     answer: Answer
@@ -93,7 +94,8 @@ class Tokens:
     windows: Sequence[list[int]]  # of plain text, for the perplexity
 
     def lengths(self, rows: Sequence[int] | Array) -> list[int]:
-        """Return the tokens of each sentence's rating under its longest prompt, so that no arm has another order."""
+        """Return the number of tokens of each sentence's rating under its longest prompt, which is the same for all
+        arms."""
         size = len(self.answer.tokens)
         return [max(len(prompts[i]) for prompts in self.prompts.values()) + size for i in rows]
 

@@ -24,7 +24,6 @@ from overtone.echat.learn.training_report import RUN, RunDescription
 from overtone.errors import StoreError, UsageError
 from overtone.paths import shown, to_disk, user_path, write_whole
 from overtone.rated_sentences import DIMENSIONS, PERSPECTIVES, Array
-from overtone.studies.perspectives.batches import Settings as Schedule
 from overtone.studies.perspectives.design import PROMPTS, Job, Study, job_rows
 from overtone.studies.perspectives.inputs import Inputs, read_inputs
 from overtone.studies.perspectives.language_model import LanguageModel, open_model, save_model
@@ -37,9 +36,10 @@ from overtone.studies.perspectives.one_job import (
     tenths,
     tokens_of,
 )
-from overtone.studies.perspectives.predictions import rate
 from overtone.studies.perspectives.recipe import Clock, Ratings, TimeUp, fit, rating_steps
 from overtone.studies.perspectives.results import write_file
+from overtone.studies.perspectives.stored_predictions import rate
+from overtone.studies.perspectives.token_batches import Settings as Schedule
 from overtone.studies.perspectives.tokens import Tokens
 
 ARMS = tuple(arm for arm in PROMPTS if arm != "base")
@@ -49,7 +49,7 @@ _SAME = ("model", "arm", "split", "steps", "lr", "batch", "seed", "lora", "stop_
 
 
 class Settings(Struct, frozen=True):
-    """The user's settings of a run. 0 and None mean the study's own value."""
+    """The user's settings of a run. For 0 and None, the study's own value is used."""
 
     model: str
     data: tuple[Path, ...]
@@ -69,12 +69,12 @@ class Settings(Struct, frozen=True):
     stop_on_dev: int = 0  # steps between looks at EmoBank's dev rows; 0: train all steps
 
     def schedule(self, study: Study) -> Schedule:
-        """Return the study's training with the values that the user changed."""
+        """Return the study's training settings with the user's changes."""
         own = {"steps": self.steps or None, "rate": self.lr, "rows": self.batch}
         return Schedule(**study.settings["training"] | {name: value for name, value in own.items() if value})
 
     def job(self, inputs: Inputs) -> Job:
-        """Return the arm and split as a job of the study. Raises UsageError."""
+        """Return the job of the study with this arm and split. Raises UsageError."""
         if self.arm not in ARMS:
             raise UsageError(f"--arm {shown(self.arm)}: give one of {', '.join(ARMS)}")
         split, _, part = self.split.partition("/")
@@ -89,7 +89,8 @@ class Settings(Struct, frozen=True):
 
 
 def run(settings: Settings, say: Callable[[str], None]) -> bool:
-    """Train and write OUT/model and OUT/KEY.npz. Return False if the time was up; `--resume` continues.
+    """Train, and write OUT/model and OUT/KEY.npz. Return False if the time was up; `--resume` then resumes the
+    training.
 
     Raises UsageError, DataError or StoreError.
     """
@@ -189,7 +190,8 @@ def correlations(predicted: Array, inputs: Inputs, rows: Array) -> list[list[flo
 # ── stopping on dev rows ──────────────────────────────────────────────────────────────────────────────────────────────
 @dataclass
 class Stopper:
-    """Rates EmoBank's dev rows on the way, keeps the best weights, and ends the training when they gain no more."""
+    """Rates EmoBank's dev rows during training, keeps the best weights, and ends the training when the ratings no
+    longer improve."""
 
     folder: Path
     inputs: Inputs

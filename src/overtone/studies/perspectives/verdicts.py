@@ -22,14 +22,14 @@ class Verdict:
 
 
 def verdict(
-    e: Estimate, p: float, margin: float, tests: dict[str, Any], reason: str = "", higher_is_better: bool = True
+    e: Estimate, p: float, margin: float, tests: dict[str, Any], untestable: str = "", higher_is_better: bool = True
 ) -> Verdict:
-    """Judge a difference. `p` is corrected where the test is one of a family; `reason` is why it is not testable.
+    """Judge a difference. `p` is corrected where the test is one of a family; `untestable` is `Check.text`.
 
     An outcome that is not testable has no other verdict. Without a margin nothing is equivalent.
     """
-    if reason:
-        return Verdict(NOT_TESTABLE, f"not testable with this model: {reason}")
+    if untestable:
+        return Verdict(NOT_TESTABLE, untestable)
     if e.seeds < 2:
         return Verdict(UNDECIDED, "undecided with one seed: the spread over seeds is unknown")
     if p < tests["alpha"]:

@@ -1,9 +1,9 @@
-"""Simulate how many seeds the primary family needs, with the spread that the results so far have.
+"""Simulate how many seeds the primary family needs, given the spread of the results so far.
 
-For each primary contrast a study with N seeds is drawn again and again: an effect of the items per group (a genre, or
-all scripts) and one of each seed, with the variances observed, and judged as the analysis does. `equivalent` is the
-share of studies that show equivalence when there is no difference, `detected` the share that find a difference as large
-as the margin at the level that Holm asks of the smallest p.
+For each primary contrast, many studies with N seeds are simulated. The items of a group (a genre, or all scripts) have
+a random effect, and so has each seed, both with the observed variances. Each simulated study is judged like the real
+one. `equivalent` is the share of studies that show equivalence if there is no difference. `detected` is the share that
+find a difference as large as the margin, at the level that Holm requires of the smallest p.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ DRAWS = 4000
 
 
 def spread(both: dict[At, Cell]) -> tuple[Array, Array]:
-    """Return the variance per group that the items cause, and that of a single seed, pooled over the groups."""
+    """Return two variances for each group: that caused by the items, and that of a single seed, pooled over the
+    groups."""
     groups: dict[str, list[Cell]] = defaultdict(list)
     for (group, _), cell in sorted(both.items()):
         groups[group].append(cell)
@@ -40,7 +41,8 @@ def spread(both: dict[At, Cell]) -> tuple[Array, Array]:
 def shares(
     items: Array, of_seed: Array, seeds: int, margin: float, alpha: float, level: float, rng: np.random.Generator
 ) -> tuple[float, float]:
-    """Return the share of equivalence under no difference and that of detection under a difference of the margin."""
+    """Return two shares of simulated studies: those that show equivalence if there is no difference, and those that
+    detect a difference as large as the margin."""
     groups = len(items)
     values = rng.normal(size=(DRAWS, groups, seeds)) * np.sqrt(of_seed)[:, None]
     values += (rng.normal(size=(DRAWS, groups)) * np.sqrt(items))[..., None]
@@ -48,7 +50,7 @@ def shares(
     total = variance.sum(1) + items.sum()
     df = total**2 / ((variance**2).sum(1) / (seeds - 1) + 1e-30)
     error, estimate = np.sqrt(total) / groups, values.mean((1, 2))
-    whole = np.clip(df.astype(int), 1, 1000)
+    whole = np.clip(df, 1, 1000).astype(int)
     quantiles = {d: [student_quantile(q, int(d)) for q in ((1 + level) / 2, 1 - alpha / 2)] for d in np.unique(whole)}
     narrow, wide = np.array([quantiles[d] for d in whole]).T
     equivalent = np.abs(estimate) + narrow * error < margin

@@ -1,6 +1,6 @@
 """Predictions for the study's outcomes, per item: ratings of sentences, likelihoods of options, perplexity.
 
-Under torchrun, the processes share the work, and each has the whole result.
+Under torchrun, the processes divide the work, and each gets the whole result.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from torch import Tensor
 
 from overtone.echat.learn.distributed import World
 from overtone.rated_sentences import Array
-from overtone.studies.perspectives.batches import chunks, rounded_up
 from overtone.studies.perspectives.design import PROMPTS
 from overtone.studies.perspectives.language_model import logits_at, padded, precision
+from overtone.studies.perspectives.token_batches import chunks, rounded_up
 from overtone.studies.perspectives.tokens import Questions, Tokens
 
 TOKENS = 16_384  # of one forward pass, padding included
@@ -41,9 +41,9 @@ def _in_chunks(
 
 # ── EmoBank ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 def rate(lm: Any, tokens: Tokens, rows: Sequence[int] | Array, arm: str, world: World) -> Array:
-    """Return the expected ratings from 1 to 5, (rows, 2, 3): under the arm's first and second prompt.
+    """Return the expected ratings from 1 to 5 under the arm's first and second prompt: (rows, 2, 3).
 
-    A digit is predicted after the likeliest digits before it. An arm with one prompt has the same values twice.
+    A digit is predicted after the most likely digits before it. An arm with one prompt has the same values twice.
     """
     first, second = (tokens.prompts[who] for who in PROMPTS[arm])
 
@@ -82,7 +82,7 @@ def _rated(lm: Any, tokens: Tokens, prompts: Sequence[list[int]], world: World) 
 
 # ── multiple choice ───────────────────────────────────────────────────────────────────────────────────────────────────
 def choose(lm: Any, questions: Questions, condition: str, world: World) -> Array:
-    """Return the summed log-likelihoods of all options, (questions, most options); −inf where there are fewer."""
+    """Return the summed log-likelihoods of all options, (questions, most options). Missing options have −inf."""
     counts = np.array([len(options) for options in questions.options])
     prompts = questions.prompts[condition]
     lengths = [
@@ -101,7 +101,7 @@ def choose(lm: Any, questions: Questions, condition: str, world: World) -> Array
 
 
 def option_scores(lm: Any, questions: Questions, condition: str, rows: Sequence[int], device: torch.device) -> Tensor:
-    """Return the summed log-likelihood of each option after its prompt, (rows, options); −inf where a row has fewer."""
+    """Return the summed log-likelihood of each option after its prompt, (rows, options). Missing options have −inf."""
     prompts = [questions.prompts[condition][row] for row in rows]
     options = [questions.options[row] for row in rows]
     sequences = [[*prompt, *option] for prompt, offered in zip(prompts, options, strict=True) for option in offered]

@@ -1,6 +1,6 @@
-"""The order in which rows are learnt and the learning rate of each step. Both depend on lengths and seed alone.
+"""The order in which rows are learnt, and the learning rate of each step. Both depend only on lengths and the seed.
 
-The recipe and the stacked training of `experiments/perspectives` share this file. It needs neither torch nor numpy.
+The recipe and the stacked training of `experiments/perspectives` share this file. It needs neither torch nor NumPy.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ BLOCK = 50  # batches among which rows are sorted by length
 
 @dataclass(frozen=True)
 class Settings:
-    """How long and how fast to train; a table of `study.toml`."""
+    """The settings of a training: its length and its learning rate. They are a table of `study.toml`."""
 
     steps: int
     rate: float
@@ -26,10 +26,11 @@ class Settings:
 
 
 def batches(lengths: Sequence[int], size: int, settings: Settings, seed: int) -> Iterator[list[int]]:
-    """Yield batches of row numbers without end. Rows of about the same length share a batch, to keep the padding small.
+    """Yield batches of row numbers without end.
 
-    The order depends on the lengths and the seed alone, so all arms of a seed have the same one. Raises ValueError if
-    too few rows are short enough.
+    Rows of about the same length share a batch, to keep the padding small. The order depends only on the lengths and
+    the seed, so all arms with the same seed learn in the same order. Raises ValueError if too few rows are short
+    enough.
     """
     rng = random.Random(seed)
     rows = [i for i, length in enumerate(lengths) if length <= settings.longest]
@@ -46,7 +47,7 @@ def batches(lengths: Sequence[int], size: int, settings: Settings, seed: int) ->
 
 
 def chunks(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
-    """Yield row numbers, the short ones first, so that the padded tokens of a chunk are at most `most`."""
+    """Yield chunks of row numbers, short rows first. A chunk has at most `most` tokens, padding included."""
     chunk: list[int] = []
     for i in sorted(range(len(lengths)), key=lambda i: lengths[i]):
         if chunk and (len(chunk) + 1) * rounded_up(lengths[i]) > most:
