@@ -15,7 +15,8 @@ A question with lettered options (`A. …`, `(A) …`) is answered with one of i
 
 Behaviours: a status (`500`, `429:SECONDS` with Retry-After, `400:MESSAGE`), hang, reset, malformed, wrong_shape, empty,
 bad_base64, cut_wav, huge, slow_body, refusal, content_filter, echo_key (a 400 that repeats the request's key),
-redirect:URL, no_modalities (a 400 whenever speech is asked for), no_speech (text only, silently).
+redirect:URL, no_modalities (a 400 whenever speech is asked for), no_speech (text only, silently). For streamed
+requests: cut_stream, stream_error, bad_chunk, no_stream (the whole answer as JSON).
 """
 
 from __future__ import annotations
@@ -98,6 +99,7 @@ class Server:
     ) -> None:
         self.latency, self.speech, self.key, self.answer = latency, speech, key, answer
         self.keep_audio, self.light, self.port = keep_audio, light, port
+        self.pace = 0.0  # seconds between two chunks of a stream
         self.always: str | None = None
         self.every: tuple[int, str] | None = None
         self.count = 0
@@ -176,9 +178,23 @@ class Server:
         text = self.answer(asked)
         digest = hashlib.sha256(text.encode()).digest()[0]
         wav = tone(digest) if asked.speech and self.speech else None
+        if behaviour is None and isinstance(asked.body, dict) and asked.body.get("stream"):
+            return await self._stream(request, text, wav)
         if behaviour is None:
             return web.json_response(self.reply(text, wav))
         return await self._misbehave(request, asked, behaviour, text)
+
+    async def _stream(self, request: web.Request, text: str, wav: bytes | None, stop_after: int = 0) -> Any:
+        """Send a reply as server-sent events, each word and each 0.1 s of sound `self.pace` seconds after the last."""
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        for number, chunk in enumerate(self.chunks(text, wav), 1):
+            await response.write(b"data: " + msgspec.json.encode(chunk) + b"\n\n")
+            if number == stop_after:
+                return response
+            await asyncio.sleep(self.pace)
+        await response.write(b"data: [DONE]\n\n")
+        return response
 
     async def _misbehave(self, request: web.Request, asked: Asked, behaviour: str, text: str) -> web.StreamResponse:
         name, _, given = behaviour.partition(":")
@@ -222,6 +238,15 @@ class Server:
             return web.json_response(reply(text, None))
         if name == "no_speech":
             return web.json_response(reply(text, None))
+        if name == "cut_stream":
+            return await self._stream(request, text, tone() if asked.speech else None, stop_after=2)
+        if name == "stream_error":
+            body = b'data: {"error": {"message": "the model failed", "code": 503}}\n\n'
+            return web.Response(body=body, content_type="text/event-stream")
+        if name == "bad_chunk":
+            return web.Response(body=b'data: {"choices": [{"del\n\n', content_type="text/event-stream")
+        if name == "no_stream":
+            return web.json_response(reply(text, tone() if asked.speech else None))
         if name == "refusal":
             return web.json_response(self.refusal())
         if name == "content_filter":
@@ -250,6 +275,10 @@ class Server:
 
     def reply(self, text: str, wav: bytes | None, cut: int = 0) -> dict[str, Any]:
         """A good answer; `cut` leaves that many characters of base64 off."""
+        raise NotImplementedError
+
+    def chunks(self, text: str, wav: bytes | None) -> Iterator[dict[str, Any]]:
+        """The chunks of a streamed answer."""
         raise NotImplementedError
 
     def refusal(self) -> dict[str, Any]:
@@ -299,6 +328,23 @@ class OpenAIServer(Server):
         }
         choice = {"index": 0, "message": message, "finish_reason": "stop"}
         return {"id": "c1", "object": "chat.completion", "model": "test-model-1", "choices": [choice], "usage": usage}
+
+    def chunks(self, text: str, wav: bytes | None) -> Iterator[dict[str, Any]]:
+        head = {"id": "c1", "object": "chat.completion.chunk", "model": "test-model-1"}
+
+        def chunk(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
+            return {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
+
+        yield chunk({"role": "assistant"})
+        yield chunk({"reasoning_content": "The voice is calm."})
+        for word in re.findall(r"\S+\s*", text):
+            yield chunk({"content": word} if wav is None else {"audio": {"transcript": word}})
+        pcm = wav[44:] if wav is not None else b""
+        step = SPEECH_RATE // 10 * 2
+        for start in range(0, len(pcm), step):
+            yield chunk({"audio": {"data": base64.b64encode(pcm[start : start + step]).decode()}})
+        yield chunk({}, "stop")
+        yield {**head, "choices": [], "usage": self.reply(text, wav)["usage"]}
 
     def refusal(self) -> dict[str, Any]:
         message = {"role": "assistant", "content": None, "refusal": "I cannot help with that."}

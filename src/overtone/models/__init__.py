@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from overtone.schema import Reply, Request
 from overtone.spec import Spec
+
+
+class Piece(Struct, frozen=True, omit_defaults=True):
+    """A part of a reply that arrives while the model still speaks. `pcm` is mono 16-bit PCM at `rate` Hz."""
+
+    text: str = ""
+    thought: str = ""
+    pcm: bytes = b""
+    rate: int = 0
+
+
+OnPiece = Callable[[Piece], None]
 
 
 class Model(Protocol):
@@ -15,6 +30,8 @@ class Model(Protocol):
     Its file may have a `check_key(spec)`, which raises UsageError if a key is missing or must not be sent.
     It may have `likelihoods = True`: it then answers a request with `continuations` by `Reply.likelihoods`. Other
     models never get such a request.
+    It may have `stream(request, on_piece)`, which calls `on_piece` with each part as it arrives and returns the reply
+    that `ask` would return.
     It may have an `audio_rate`: the rate in Hz to which it resamples every sound itself, known once it is open.
     """
 

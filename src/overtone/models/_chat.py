@@ -10,6 +10,7 @@ import msgspec
 from yarl import URL
 
 from overtone.errors import ModelFailure, UsageError
+from overtone.models import OnPiece
 from overtone.models.http import DEFAULT_TIMEOUT, Endpoint, generation, origin
 from overtone.safety import check_key_route, read_key
 from overtone.schema import Reply, Request
@@ -75,6 +76,12 @@ class ChatModel:
         """Read the reply from an answer. Raises ModelFailure if it contains no reply."""
         raise NotImplementedError
 
+    async def read_stream(
+        self, endpoint: Endpoint, request: Request, speech: bool, notes: tuple[str, ...], on_piece: OnPiece
+    ) -> Reply:
+        """Send a request whose reply streams; pass on its parts and return it. Only for models with `stream`."""
+        raise NotImplementedError
+
     def rejected(self, failure: ModelFailure, notes: tuple[str, ...]) -> Reply:
         """Return the reply that corresponds to a rejection, e.g. a content filter's refusal. By default, raise
         `failure`."""
@@ -115,32 +122,41 @@ class ChatModel:
         )
 
     async def ask(self, request: Request) -> Reply:
+        return await self._ask(request, None)
+
+    async def _ask(self, request: Request, on_piece: OnPiece | None) -> Reply:
+        """Ask, and ask for text only if the endpoint refuses speech."""
         speech = request.speech and self.speech != "no"
         if speech and self._text_only:
-            return await self._ask(request, False, (TEXT_ONLY,))
+            return await self._ask_once(request, False, (TEXT_ONLY,), on_piece)
         try:
-            return await self._ask(request, speech, ())
+            return await self._ask_once(request, speech, (), on_piece)
         except ModelFailure as failure:
             message = failure.detail.partition(": ")[2]  # without the URL: "generateContent" is not about generating
             if not (speech and failure.reason == "rejected" and _ABOUT_SPEECH.search(message)):
                 raise
             if self.speech == "yes":
                 raise ModelFailure("speech_refused", failure.detail) from None
-        reply = await self._ask(request, False, (TEXT_ONLY,))
+        reply = await self._ask_once(request, False, (TEXT_ONLY,), on_piece)
         self._text_only = True  # the text request succeeded, so speech was the reason for the refusal
         return reply
 
-    async def _ask(self, request: Request, speech: bool, notes: tuple[str, ...]) -> Reply:
+    async def _ask_once(
+        self, request: Request, speech: bool, notes: tuple[str, ...], on_piece: OnPiece | None
+    ) -> Reply:
         endpoint = self._endpoint
         if endpoint is None:
             raise RuntimeError("ask() before open()")
         try:
-            answer = await endpoint.post(self.body(request, speech))
+            if on_piece is None:
+                answer = await endpoint.post(self.body(request, speech))
+                reply = self.read(endpoint, answer, speech, notes)
+            else:
+                reply = await self.read_stream(endpoint, request, speech, notes, on_piece)
         except ModelFailure as failure:
             if failure.reason != "rejected":
                 raise
             return self.rejected(failure, notes)
-        reply = self.read(endpoint, answer, speech, notes)
         if speech and reply.audio is None and not reply.refused:
             if self.speech == "yes":
                 raise ModelFailure("speech_refused", "the endpoint answered without speech", retry=True)

@@ -10,7 +10,7 @@ import errno
 import re
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.request import getproxies, proxy_bypass
@@ -26,6 +26,7 @@ from overtone.spec import Spec
 
 MAX_RESPONSE_BYTES = 64 * 2**20
 MAX_ERROR_BYTES = 64 * 2**10
+MAX_LINE_BYTES = 4 * 2**20  # of a streamed answer
 MAX_REDIRECTS = 3
 MAX_RETRY_AFTER = 600.0
 DEFAULT_TIMEOUT = 300.0
@@ -137,12 +138,15 @@ class Endpoint:
         if session is not None:
             await session.close()
 
-    async def post(self, body: bytes) -> bytes:
-        """Send a body and return that of a 2xx answer. Raises ModelFailure, without secrets in its text, otherwise."""
+    async def post(self, body: bytes, on_line: Callable[[bytes], None] | None = None) -> bytes:
+        """Send a body and return that of a 2xx answer. Raises ModelFailure, without secrets in its text, otherwise.
+
+        With `on_line`, each line of the answer is passed on as it arrives, and what it raises ends the request.
+        """
         if self._session is None:
             raise RuntimeError("the endpoint is not open")
         try:
-            return self._without_key(await self._post(self._session, body))
+            return self._without_key(await self._post(self._session, body, on_line))
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             failure = self._failure(error)
         # Raised outside the handler, because aiohttp's exceptions contain the request's headers, including the key.
@@ -154,14 +158,16 @@ class Endpoint:
             return answer
         return answer.replace(self._secret.encode(), "…".encode())
 
-    async def _post(self, session: aiohttp.ClientSession, body: bytes) -> bytes:
+    async def _post(
+        self, session: aiohttp.ClientSession, body: bytes, on_line: Callable[[bytes], None] | None
+    ) -> bytes:
         url, headers, data = self.url, self._headers, _Body(body)
         for _ in range(self.redirects + 1):
             proxy = self._proxy(url)
             async with session.post(url, data=data, headers=headers, allow_redirects=False, proxy=proxy) as response:
                 status = response.status
                 if status == 200:
-                    return await self._read(response)
+                    return await (self._read_lines(response, on_line) if on_line else self._read(response))
                 if status not in (301, 302, 303, 307, 308) or not self.redirects:
                     if 200 < status < 300:
                         return await self._read(response)
@@ -192,6 +198,22 @@ class Endpoint:
             chunks.append(chunk)
             chunk = await response.content.readany()
         return b"".join(chunks)
+
+    async def _read_lines(self, response: aiohttp.ClientResponse, on_line: Callable[[bytes], None]) -> bytes:
+        """Pass on the lines of an event stream and return b"". Return the body of any other answer."""
+        if response.content_type != "text/event-stream":
+            return await self._read(response)
+        size, rest = 0, b""
+        while chunk := await response.content.readany():
+            size += len(chunk)
+            if size > self.max_bytes or len(rest) > MAX_LINE_BYTES:
+                response.close()
+                raise ModelFailure("too_large", f"{shown(self.url)} streamed more than {self.max_bytes} bytes")
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines:
+                on_line(self._without_key(line))
+        on_line(self._without_key(rest))
+        return b""
 
     async def _read_start(self, response: aiohttp.ClientResponse) -> bytes:
         """Read the beginning of an error's body. A connection with more data is closed instead of drained."""

@@ -12,8 +12,9 @@ from msgspec import Struct
 from yarl import URL
 
 from overtone.errors import ModelFailure, UsageError
-from overtone.models import _speech
+from overtone.models import OnPiece, _speech
 from overtone.models._chat import ChatModel, encode
+from overtone.models._openai_stream import ReplyStream, TokenCounts
 from overtone.models.http import Endpoint, endpoint_url, malformed, problem_of
 from overtone.schema import Message, Reply, Request, Sound, Usage
 from overtone.spec import Spec, suggest
@@ -27,17 +28,6 @@ CHOICES = {
     "speech_format": ("wav", "pcm16"),
 }
 PCM_RATE = 24_000  # the rate of the wire format's pcm16
-
-
-class _TokenDetails(Struct):
-    audio_tokens: int | None = None
-
-
-class _Usage(Struct):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    prompt_tokens_details: _TokenDetails | None = None
-    completion_tokens_details: _TokenDetails | None = None
 
 
 class _Audio(Struct):
@@ -70,7 +60,7 @@ class _Choice(Struct):
 class _Completion(Struct):
     choices: list[_Choice] | None = None
     model: str | None = None
-    usage: _Usage | None = None
+    usage: TokenCounts | None = None
     error: msgspec.Raw = msgspec.Raw()
 
 
@@ -113,7 +103,18 @@ class OpenAI(ChatModel):
         out |= {"audio_part": self.options["audio_part"], "speech": self.speech}
         return out | self._spoken if self.speech != "no" else out
 
-    def body(self, request: Request, speech: bool) -> bytes:
+    async def stream(self, request: Request, on_piece: OnPiece) -> Reply:
+        """Ask for a streamed reply. A server that does not stream sends the whole reply, as one piece."""
+        return await self._ask(request, on_piece)
+
+    async def read_stream(
+        self, endpoint: Endpoint, request: Request, speech: bool, notes: tuple[str, ...], on_piece: OnPiece
+    ) -> Reply:
+        stream = ReplyStream(endpoint, on_piece, PCM_RATE, notes)
+        answer = await endpoint.post(self.body(request, speech, stream=True), stream.line)
+        return self.read(endpoint, answer, speech, notes) if answer else stream.reply()
+
+    def body(self, request: Request, speech: bool, stream: bool = False) -> bytes:
         # msgspec writes bytes as base64 directly into the body, without an intermediate string.
         out: dict[str, Any] = {**self._head, "messages": [self._message(message) for message in request.messages]}
         if request.seed is not None:
@@ -123,6 +124,10 @@ class OpenAI(ChatModel):
             out["temperature"] = 0.0
         if speech:
             out |= self._spoken
+        if stream:
+            out |= {"stream": True, "stream_options": {"include_usage": True}}
+            if speech:
+                out["audio"] = self._spoken["audio"] | {"format": "pcm16"}  # OpenAI streams no other format
         if request.schema is not None:
             schema = {"name": "answer", "strict": True, "schema": request.schema}
             out["response_format"] = {"type": "json_schema", "json_schema": schema}
@@ -167,7 +172,7 @@ class OpenAI(ChatModel):
             text,
             audio=self._wav(audio) if audio else None,
             finish="refusal" if refusal else finish,
-            usage=_usage(completion.usage),
+            usage=completion.usage.usage() if completion.usage else Usage(),
             model=completion.model or "",
             notes=notes,
             refused=bool(refusal) or finish == "content_filter",
@@ -179,15 +184,3 @@ class OpenAI(ChatModel):
 
 
 load = OpenAI
-
-
-def _usage(usage: _Usage | None) -> Usage:
-    if usage is None:
-        return Usage()
-    heard, spoken = usage.prompt_tokens_details, usage.completion_tokens_details
-    return Usage(
-        input_tokens=usage.prompt_tokens or 0,
-        output_tokens=usage.completion_tokens or 0,
-        input_audio_tokens=(heard.audio_tokens or 0) if heard else 0,
-        output_audio_tokens=(spoken.audio_tokens or 0) if spoken else 0,
-    )

@@ -59,7 +59,7 @@ _REASONS = {"too_large", "bad_clip", "server", "rejected", "speech_refused"}
 
 
 def built_in() -> list[str]:
-    """List the names of the workers that come with Overtone."""
+    """Return the names of the workers that come with Overtone."""
     programs = (p for p in WORKERS.glob("[a-z]*.py") if p.stem not in ("host", "protocol"))
     return sorted(p.stem for p in programs if "protocol.serve(" in p.read_text("utf-8"))  # the others help metrics
 

@@ -41,8 +41,10 @@ def filters(rate: int, n_fft: int, bands: int, highest: float) -> Floats:
 
 
 def decibels(power: Floats, least: float, reference: float = 1.0, span: float = 80.0) -> Floats:
-    """Return power relative to `reference` in dB, at most `span` dB below the peak. `power` and `reference` are at
-    least `least`."""
+    """Convert power to dB relative to `reference`. Values are at most `span` dB below the peak.
+
+    `power` and `reference` are raised to `least` first, if they are lower.
+    """
     out = 10.0 * np.log10(np.maximum(power, least)) - 10.0 * np.log10(max(reference, least))
     floored: Floats = np.maximum(out, out.max() - span).astype(np.float32)
     return floored

@@ -111,7 +111,8 @@ class CausalText(_hf.HfEngine):
         return ids
 
     def written(self, chat: list[dict[str, str]]) -> str:
-        """Write a chat by the template. A template without system turns gets them in the first user turn."""
+        """Return a chat as text, formatted by the template. If the template has no system turns, they become part of
+        the first user turn."""
         given = {"add_generation_prompt": True, "tokenize": False, "chat_template": self.template or FALLBACK}
         try:
             return str(self.tokenizer.apply_chat_template(chat, **given))
