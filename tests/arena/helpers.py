@@ -58,14 +58,15 @@ def make_run(
     root: Path | None = None,
     others: tuple[Item, ...] = (),
     words: Mapping[str, str] | None = None,
+    longer: float = 1,
 ) -> Path:
-    """A finished run whose every reply says what it is worth."""
+    """A finished run whose every reply says what it is worth. `longer`: sounds are so many times longer."""
     all_items = [*items(scripts), *others]
     if root is not None:
         root.mkdir(exist_ok=True)
         for one in all_items:
             assert one.turns[0].clip
-            (root / one.turns[0].clip.path).write_bytes(tone(1, 0.2, 16_000))
+            (root / one.turns[0].clip.path).write_bytes(tone(1, 0.2 * longer, 16_000))
     with Store.create(folder) as store:
         store.set_meta({"benchmark": "toy", "model": folder.name} | ({"root": str(root)} if root else {}))
         store.plan([(one, ["enhance/audio"]) for one in all_items], 1)
@@ -74,7 +75,7 @@ def make_run(
             if ask.item.id in leave_out:
                 continue
             text = (words or {}).get(ask.item.id, f"A reply to {ask.item.id} worth {worth:g} " + "so " * (number % 4))
-            sound = tone(int(worth) + 2, 0.3 + 0.1 * (number % 3), 16_000) if spoken else None
+            sound = tone(int(worth) + 2, (0.3 + 0.1 * (number % 3)) * longer, 16_000) if spoken else None
             store.add_reply(ask, 0, Reply(text.strip(), sound), sent=b"[]", latency=1.0, attempts=1)
         store.commit()
     return folder

@@ -39,7 +39,7 @@ def test_cues_that_are_not_validated_are_left_out_where_there_are_others(tmp_pat
     doubtful = item(7, "target", "sad", status="unvalidated")
     both = [make_run(tmp_path / name, 1, scripts=2, others=(doubtful,)) for name in "xy"]
     found = contestants.read(both)
-    assert len(found.cases) == 4 and "1 cases of cues that are not validated" in found.notes[0]
+    assert len(found.cases) == 4 and "1 case of cues that are not validated is left out" in found.notes[0]
     alone = [make_run(tmp_path / name, 1, scripts=0, others=(doubtful,)) for name in "pq"]
     assert "no cue is validated" in contestants.read(alone).notes[0] and len(contestants.read(alone).cases) == 1
 

@@ -221,4 +221,4 @@ def test_no_votes_are_no_standings_and_a_run_without_votes_is_named() -> None:
 def test_the_same_votes_give_the_same_standings_to_the_last_digit() -> None:
     first = rank(arena(TWO), arena(TWO, "judge", "robot"))
     assert msgspec.json.encode(first) == msgspec.json.encode(rank(arena(TWO), arena(TWO, "judge", "robot")))
-    assert first.signature.startswith("arena|v1|")
+    assert first.signature.startswith("arena|v2|")

@@ -18,13 +18,17 @@ from overtone.report.score_tables import RESULTS, result_tables
 from overtone.report.table_formats import make_console, to_terminal
 from overtone.results.load import open_run
 from overtone.schema import Score
+from tests.findings.asked_people import ask_people
 from tests.report.fake_run import make_run
 from tests.results.small import Maker, item
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    return [str(folder) for folder in make_runs(tmp_path_factory.mktemp("runs"), runs=2, scripts=6)]
+    folders = make_runs(tmp_path_factory.mktemp("runs"), runs=2, scripts=6)
+    for worth, folder in enumerate(folders, 2):
+        ask_people(folder, worth)
+    return [str(folder) for folder in folders]
 
 
 def out(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:

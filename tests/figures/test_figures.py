@@ -24,6 +24,7 @@ from overtone.findings.funnel.compute import Funnel
 from overtone.findings.funnel.funnel_stages import Stages
 from overtone.results.load import Reading, open_run
 from overtone.results.measures import Estimate
+from tests.findings.asked_people import ask_people
 from tests.results.small import Maker, item
 
 MINE = ("funnel", "levels", "sensitivity", "text-only")
@@ -35,7 +36,10 @@ ODD = ("<script>alert(1)</script>", "emoji 😀 中文 $x_1$ & \x1b[31m\u202e", 
 @pytest.fixture(scope="module")
 def readings(tmp_path_factory: pytest.TempPathFactory) -> list[Reading]:
     folder = tmp_path_factory.mktemp("made-up")
-    return [open_run(run, light=True) for run in make_runs(folder, runs=3, scripts=24)]
+    runs = make_runs(folder, runs=3, scripts=24)
+    for worth, run in enumerate(runs, 2):
+        ask_people(run, worth)
+    return [open_run(run, light=True) for run in runs]
 
 
 @pytest.fixture(scope="module")

@@ -176,7 +176,10 @@ def numbers(finding: FindingResult[Any]) -> Iterator[tuple[str, Estimate | None,
                     yield f"{place.entrant.key}/{board.key}", place.score, False
 
 
-@pytest.mark.parametrize("name", [name for name in known_findings() if name != "noise-floor"])  # nothing is repeated
+NEEDS_MORE = {"noise-floor", "people"}  # nothing is repeated here, and nobody labelled anything
+
+
+@pytest.mark.parametrize("name", [name for name in known_findings() if name not in NEEDS_MORE])
 def test_every_number_leads_to_the_cases_it_was_counted_over(readings: list[Reading], name: str) -> None:
     for finding in compute_findings(readings, [name]):
         told = list(cases_by_key(readings, finding))

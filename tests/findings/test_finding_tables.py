@@ -20,6 +20,7 @@ from overtone.findings.lookup import known_findings
 from overtone.report.latex_tables import latex
 from overtone.report.table_formats import make_console, markdown, to_terminal
 from overtone.results.load import Reading, open_run
+from tests.findings.asked_people import ask_people
 from tests.results.small import Maker, item
 
 BREAKDOWNS = ("overall", "dimension", "style", "category", "cue", "all")
@@ -28,6 +29,8 @@ BREAKDOWNS = ("overall", "dimension", "style", "category", "cue", "all")
 @pytest.fixture(scope="module")
 def readings(tmp_path_factory: pytest.TempPathFactory) -> list[Reading]:
     folders = make_runs(tmp_path_factory.mktemp("runs"), runs=2, scripts=14)
+    for worth, folder in enumerate(folders, 2):
+        ask_people(folder, worth)
     return [open_run(folder, light=True) for folder in folders]
 
 

@@ -5,16 +5,24 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+_FROM_5 = "DROP TABLE labels; DROP TABLE studies;"
+_FROM_3 = f"DROP TABLE likelihoods; {_FROM_5}"
+
 
 def as_version_1(folder: Path) -> None:
     """Turn a run into one of version 1: the tables that version 2 added are gone."""
-    _change(folder, 1, "DROP TABLE declarations; DROP TABLE suite; DROP TABLE likelihoods;")
+    _change(folder, 1, f"DROP TABLE declarations; DROP TABLE suite; {_FROM_3}")
 
 
 def as_version_2(folder: Path) -> None:
     """Turn a run into one of version 2 as it was: without a suite, and with a table that was never used."""
     unused = "CREATE TABLE headline_cells (key TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;"
-    _change(folder, 2, f"DELETE FROM suite; DROP TABLE likelihoods; {unused}")
+    _change(folder, 2, f"DELETE FROM suite; {_FROM_3} {unused}")
+
+
+def as_version_4(folder: Path) -> None:
+    """Turn a run into one of version 4: without people's labels."""
+    _change(folder, 4, _FROM_5)
 
 
 def _change(folder: Path, version: int, statements: str) -> None:

@@ -12,7 +12,7 @@ from overtone.audio import load_sound
 from overtone.cli import main
 from overtone.errors import UsageError
 from overtone.report.page import write_report
-from overtone.runs.clips import EARLIER
+from overtone.runs.sent_clips import EARLIER
 from overtone.runs.store import Store
 from overtone.spec import parse_spec
 from tests.models.test_worker_process import ECHO

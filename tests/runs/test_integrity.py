@@ -12,8 +12,8 @@ import pytest
 from overtone.audio import load_sound
 from overtone.cli._main import main
 from overtone.runs import store as stores
-from overtone.runs.clips import OWN_RATE
 from overtone.runs.integrity import verify
+from overtone.runs.sent_clips import OWN_RATE
 from overtone.runs.store import Store
 from overtone.schema import Reply
 from tests.report.fake_run import make_run, tone

@@ -9,8 +9,9 @@ import pytest
 
 from overtone.cli._main import main
 from overtone.errors import StoreError
+from overtone.runs.people_labels import read_labels, read_studies
 from overtone.runs.store import VERSION, Store
-from tests.runs.old_store import as_version_1, as_version_2
+from tests.runs.old_store import as_version_1, as_version_2, as_version_4
 from tests.runs.test_store import answer, filled
 
 
@@ -63,6 +64,16 @@ def test_a_run_of_version_2_is_read_and_upgraded(tmp_path: Path) -> None:
     assert version_of(tmp_path / "run" / "run.db.v2.bak") == 2
     with Store.read(tmp_path / "run") as store:
         assert store.counts()["answered"] == 1
+
+
+def test_a_run_without_the_table_of_labels_is_read_and_upgraded(tmp_path: Path) -> None:
+    filled(tmp_path / "run").close()
+    as_version_4(tmp_path / "run")
+    with Store.read(tmp_path / "run") as store:
+        assert list(read_labels(store)) == [] and read_studies(store) == {}
+    assert version_of(tmp_path / "run" / "run.db") == 4
+    Store.create(tmp_path / "run").close()
+    assert version_of(tmp_path / "run" / "run.db") == VERSION
 
 
 def test_migrate_makes_no_run_of_another_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -28,6 +28,7 @@ from overtone.results.headline_condition import ALL, headline_sources
 from overtone.runs.store import Ask, Store
 from overtone.schema import Item
 from overtone.spec import suggest
+from overtone.text import count
 
 SHOWS = ("cue", "topic", "words", "context", "reference", "reply_a", "reply_b")
 HEARS = ("clip", "a", "b")
@@ -153,8 +154,9 @@ def read(runs: Sequence[Path], *, spoken: bool = False, source: str = "") -> Fie
     left = {_item(e).source for e in entries.values()} - sources
     notes += _source_notes(sources - {""}, left, len(cases), len(entries))
     sure = [case for case in cases if case.status != "unvalidated"]
-    if sure and len(sure) < len(cases):
-        notes.append(f"{len(cases) - len(sure)} cases of cues that are not validated are left out")
+    gone = len(cases) - len(sure)
+    if sure and gone:
+        notes.append(f"{count(gone, 'case')} of cues that are not validated {'is' if gone == 1 else 'are'} left out")
     elif not sure:
         notes.append("no cue is validated: the clips may not carry them")
     return Field(tuple(by_run), tuple(sure or cases), entries, tuple(notes), tuple(others))

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from overtone.arena.pairing import Pair
-from overtone.arena.vote_store import Vote, counted
+from overtone.arena.vote_store import StudyVote, Vote, counted
 from overtone.stats.votes import Votes
 
 
@@ -21,6 +21,11 @@ class Electorate(Struct, frozen=True):
     name: str
     votes: tuple[Vote, ...]
     pairs: dict[str, Pair]
+
+    @property
+    def studied(self) -> bool:
+        """Whether all votes are from a study, to which drawing pairs adds nothing."""
+        return bool(self.votes) and all(isinstance(vote, StudyVote) for vote in self.votes)
 
     @property
     def cast(self) -> Votes:

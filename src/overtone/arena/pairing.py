@@ -65,8 +65,11 @@ def round_length(players: int) -> int:
 
 
 def information(cast: Votes, players: Sequence[str]) -> tuple[Array, Array]:
-    """Return two arrays (players, players): the information that one more vote between two runs gives about their
-    difference in rating, and the covariance of the ratings, given the votes so far and the prior."""
+    """Return two arrays (players, players), given the votes so far and the prior.
+
+    The first array is the information that one more vote between two runs gives about the difference of their ratings.
+    The second is the covariance of the ratings.
+    """
     n = len(players)
     place = {name: at for at, name in enumerate(players)}
     index = np.array([place.get(str(name), -1) for name in cast.players], dtype=np.intp)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from overtone.arena.standings import Standing, Standings
 from overtone.results.measures import Estimate
 from overtone.results.significance import by_interval, excludes, p_value, significant
 from overtone.stats.correlation import kendall_p
-from overtone.stats.minimums import SAME_ORDER, VOTES, shortfall
+from overtone.stats.minimums import SAME_ORDER, STUDY_SUPPLY, VOTES, shortfall
 from overtone.text import number, percent
 
 
@@ -19,7 +21,12 @@ def sentences(found: Standings) -> list[str]:
             lines.append(f"{name}: no ratings: {standing.problem}.")
             continue
         if standing.scripts < VOTES.least:
-            lines.append(shortfall(VOTES, [(f"{name}, which run is best", standing.scripts)]))
+            lines.append(
+                shortfall(
+                    replace(VOTES, supply=STUDY_SUPPLY) if standing.studied else VOTES,
+                    [(f"{name}, which run is best", standing.scripts)],
+                )
+            )
             continue
         best, *rest = standing.places
         top = [place.run for place in standing.places if place.places and place.places[0] == 1]

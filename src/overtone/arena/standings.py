@@ -16,19 +16,21 @@ from msgspec import Struct
 from overtone.arena.electorate_agreement import DRAWS, WEAK, Agreement, agreement
 from overtone.arena.electorates import Electorate, electorates
 from overtone.arena.pairing import Pair
-from overtone.arena.vote_store import Vote
+from overtone.arena.vote_store import StudyVote, Vote
 from overtone.results.measures import Estimate, from_interval
 from overtone.stats import cluster
 from overtone.stats.elo import elo
+from overtone.stats.minimums import PEOPLE, STUDY_SUPPLY
 from overtone.stats.rank import POINTS, Ranking, bradley_terry
 from overtone.stats.rater_habits import Effect, Rater, rater_effects
 from overtone.stats.votes import TIE, Votes, check
-from overtone.stats.winrate import win_rates
+from overtone.stats.winrate import share, win_rates
 
 FEW = 20  # scripts below which intervals are inaccurate
 START = 1000.0  # points of an average run
 SIGNATURE = (
-    "arena|v1|ratings:bradley-terry|ties:davidson|scale:400|start:1000|interval:sandwich by script, 95 %"
+    "arena|v2|ratings:bradley-terry|ties:davidson|scale:400|start:1000|interval:sandwich by script, and by rater for "
+    f"{PEOPLE.least} people or more, 95 %"
     f"|elo:k4,400,1000|winrate:wins/comparisons|tau:kendall-b,bootstrap by script,{DRAWS},prior {WEAK:g}"
 )
 
@@ -38,7 +40,7 @@ class Place(Struct, frozen=True):
 
     `places` are the best and the worst place that the rating's interval allows. `level_field` is the rating if side and
     lengths are held fixed. `elo` depends on the order of the votes. `won` is the run's wins ÷ its comparisons, as in
-    the paper; `halved` counts a tie as half a win.
+    the paper; `halved` counts a tie as half a win. Intervals of people respect raters, if there are enough.
     """
 
     key: str
@@ -52,6 +54,7 @@ class Place(Struct, frozen=True):
     halved: Estimate
     tied: Estimate
     comparisons: int
+    acceptable: Estimate | None = None  # share of answers that chose the run, or found both good; of studies only
 
 
 class Habit(Struct, frozen=True):
@@ -83,6 +86,7 @@ class Standing(Struct, frozen=True):
     habits: tuple[Habit, ...]
     problem: str = ""  # why ratings are missing, and what to collect
     notes: tuple[str, ...] = ()
+    studied: bool = False  # all votes are from a study
 
 
 class Standings(Struct, frozen=True):
@@ -112,9 +116,8 @@ def standings(
     for one in voters:
         absent = [name for name in runs if name not in one.cast.players]
         if absent:
-            all_notes.append(
-                f"{one.name}: no vote is about {', '.join(absent[:8])}; more pairs are needed to rank them"
-            )
+            more = "answers of the study" if one.studied else "more pairs"
+            all_notes.append(f"{one.name}: no vote is about {', '.join(absent[:8])}; {more} are needed to rank them")
     people = next((entry for entry in ranked if entry[0].key == "people"), None)
     judged = [entry for entry in ranked if entry[0].key != "people"]
     compared = []
@@ -133,7 +136,7 @@ def _standing(one: Electorate, prior: float, pairs: Mapping[str, Pair]) -> tuple
     problem = ""
     ranking: Ranking | None = None
     try:
-        ranking = bradley_terry(cast, clusters=scripts, prior=prior)
+        ranking = bradley_terry(cast, clusters=scripts, raters=_raters(one), prior=prior)
     except ValueError as error:
         problem = _advice(str(error), one, pairs)
     if ranking and prior:
@@ -158,6 +161,7 @@ def _standing(one: Electorate, prior: float, pairs: Mapping[str, Pair]) -> tuple
         tuple(_habit(one.key, habit) for habit in habits),
         problem,
         tuple(notes),
+        one.studied,
     )
     return standing, ranking
 
@@ -165,14 +169,15 @@ def _standing(one: Electorate, prior: float, pairs: Mapping[str, Pair]) -> tuple
 def _places(
     one: Electorate, cast: Votes, scripts: Sequence[str], ranking: Ranking | None, level: Ranking | None
 ) -> list[Place]:
-    won, halved = (win_rates(cast, clusters=scripts, ties=ties) for ties in ("against", "half"))
+    people = _raters(one)
+    won, halved = (win_rates(cast, clusters=scripts, raters=people, ties=ties) for ties in ("against", "half"))
     rated = elo(cast)
     places = []
     for at, player in enumerate(cast.players):
         rows = np.flatnonzero((cast.a == at) | (cast.b == at))
-        tied = cluster.proportion(
-            (cast.outcome[rows] == TIE).astype(np.float64), [scripts[row] for row in rows.tolist()]
-        )
+        own = rows.tolist()
+        groups, voters = [scripts[row] for row in own], [people[row] for row in own] if people else None
+        tied = share((cast.outcome[rows] == TIE).astype(np.float64), groups, voters)
         place = ranking.of(player) if ranking else None
         fair = level.of(player) if level else None
         places.append(
@@ -188,9 +193,31 @@ def _places(
                 _estimate(halved[player], rows.size),
                 _estimate(tied, rows.size),
                 int(rows.size),
+                _acceptable(one, str(player)),
             )
         )
     return sorted(places, key=lambda p: (p.place or 0, -(p.won.value or 0.0), p.run))
+
+
+def _raters(one: Electorate) -> list[str] | None:
+    """Return the rater of each vote, if intervals can respect raters: people, and enough of them."""
+    raters = [vote.rater for vote in one.votes]
+    return raters if one.key == "people" and len(set(raters)) >= PEOPLE.least else None
+
+
+def _acceptable(one: Electorate, run: str) -> Estimate | None:
+    """Return the share of a study's answers that chose the run, or found both replies good."""
+    votes = [v for v in one.votes if isinstance(v, StudyVote) and not v.graded and run in (v.a, v.b)]
+    if not votes:
+        return None
+    values = np.array([float(_chose(v, run)) for v in votes])
+    several = _raters(one) is not None
+    found = share(values, [one.pairs[v.pair].group for v in votes], [v.rater for v in votes] if several else None)
+    return _estimate(found, len(votes))
+
+
+def _chose(vote: StudyVote, run: str) -> bool:
+    return vote.answer == "both_good" or vote.winner == ("A" if vote.a == run else "B")
 
 
 def _level(one: Electorate, cast: Votes, scripts: Sequence[str], prior: float) -> tuple[Ranking | None, list[str]]:
@@ -208,7 +235,8 @@ def _level(one: Electorate, cast: Votes, scripts: Sequence[str], prior: float) -
         elif any(known):
             columns[name] = known
     try:
-        return bradley_terry(cast, clusters=scripts, prior=prior, covariates=columns, side=True), notes
+        raters = _raters(one)
+        return bradley_terry(cast, clusters=scripts, raters=raters, prior=prior, covariates=columns, side=True), notes
     except ValueError as error:
         return None, [*notes, f"side and length cannot be held fixed: {_flags(str(error))}"]
 
@@ -234,6 +262,8 @@ def _advice(text: str, one: Electorate, pairs: Mapping[str, Pair]) -> str:
     """Return the problem's text with the number of pairs on which the electorate has not voted yet."""
     waiting = [p for name, p in pairs.items() if name not in one.pairs]
     text = _flags(text)
+    if one.studied:
+        return f"{text} (the votes are from a study: {STUDY_SUPPLY})"
     if waiting:
         return f"{text} (pairs of this arena without a vote of theirs: {len(waiting)})"
     return f"{text} (every pair has a vote of theirs; draw more pairs with --pairs)"

@@ -57,6 +57,16 @@ class Vote(Struct, frozen=True):
     place: str = ""
 
 
+class StudyVote(Vote, frozen=True):
+    """A vote from a study, which is not stored here. `answer` says which kind of tie it is: both_good or both_bad.
+
+    `graded`: the answer was on a scale from −3 to 3 (CMOS), which does not say whether a reply is acceptable.
+    """
+
+    answer: str = ""
+    graded: bool = False
+
+
 def counted(cast: Sequence[Vote]) -> Votes:
     """Convert stored votes to the arrays that `stats` computes with."""
     return votes([v.a for v in cast], [v.b for v in cast], [v.winner for v in cast])

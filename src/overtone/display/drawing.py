@@ -259,7 +259,7 @@ def wrapped(text: str, room: float, size: float = SIZE, bold: bool = False) -> l
 
 
 def svg(drawing: Drawing, *, inline: bool = False) -> str:
-    """Write a figure as SVG. With `inline`, it uses the page's colours (`--f-s0` for s0), and its marks link to
+    """Return a figure as SVG. With `inline`, it uses the page's colours (`--f-s0` for s0), and its marks link to
     cases."""
     w, h = (f"{x:.4f}".rstrip("0").rstrip(".") for x in (drawing.width, drawing.height))
     size = f'viewBox="0 0 {w} {h}"' + ("" if inline else f' width="{w}pt" height="{h}pt"')

@@ -43,17 +43,17 @@ def text_cell(text: str, key: str = "", small: str = "") -> Cell:
 
 
 def chance_note(rate: float | None, digits: int = 0) -> str:
-    """Write the rate of blind guessing below another rate: `chance 25`."""
+    """Format the rate of blind guessing for the small print below a rate: `chance 25`."""
     return "" if rate is None else f"chance {number(100 * rate, digits)}"
 
 
 def counted(e: Estimate | None) -> str:
-    """Write the number of scored replies: `38 of 40`."""
+    """Format the number of scored replies: `38 of 40`."""
     return "" if e is None else f"{e.scored:,} of {e.asked:,}"
 
 
 def bounds(e: Estimate | None, kind: str = "percent", digits: int = 2) -> str:
-    """Write the worst and best possible value, given that replies are missing; "" if no reply is missing."""
+    """Format the worst and the best possible value, given that replies are missing; "" if no reply is missing."""
     if e is None or not e.missing or e.best is None or e.worst is None:
         return ""
     low, high = sorted((e.best, e.worst))

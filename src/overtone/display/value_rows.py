@@ -86,7 +86,7 @@ def rows(drawing: Drawing, top: float, made: Sequence[Block], panels: Sequence[P
 
 
 def groups(drawing: Drawing, top: float, several: Sequence[Group]) -> float:
-    """Draw groups of blocks with separate axes below each other, with aligned columns. Return the position below."""
+    """Draw groups of blocks below each other. Every group has its own axes; the columns of all groups are aligned."""
     parts = [(made, panels) for made, panels in several if any(block.rows for block in made)]
     if not all(_fits(drawing, parts, panels) for _, panels in parts):
         parts = [

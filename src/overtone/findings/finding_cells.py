@@ -45,10 +45,10 @@ def chosen(rows: Sequence[Row], by: str) -> list[Row]:
 
 
 def representing(conditions: Iterable[str], by: str, settings: Settings) -> set[str]:
-    """Return the conditions that represent a run: its questions and one prompt of its replies, with the input in the
-    settings.
+    """Return the conditions that represent a run: those of its questions, and one prompt for its replies.
 
-    With `by="all"`, or if no condition has this input, every condition is returned.
+    All have the input that the settings name. With `by="all"`, or if no condition has this input, every condition is
+    returned.
     """
     asked = set(conditions)
     given = {c for c in asked if c.partition("/")[2] == settings.input}
@@ -61,7 +61,7 @@ def representing(conditions: Iterable[str], by: str, settings: Settings) -> set[
 
 
 def over(row: _Row) -> str:
-    """Return the name of the selection of cases that a row counts."""
+    """Return the cases that a row counts, in words: all cases, or the row's name."""
     if row.by == "overall" or not row.name:
         return ALL
     if row.by == "category":

@@ -28,13 +28,15 @@ class Calibrated(Struct, frozen=True):
     cases: tuple[str, ...] = ()  # cases of the labelled replies
 
 
-def calibrated_means(reading: Reading, labels: Path) -> list[Calibrated]:
+def calibrated_means(reading: Reading, given: people.Labels | Path) -> list[Calibrated]:
     """Return the corrected mean of every judge and dimension that has labels.
 
-    A label's `id` is an item's id or a case. `condition` and `repeat` identify the reply, and may be missing if the
-    item has only one. Raises DataError if the file and the run share no dimension or no reply.
+    `given` are labels, or a file of them. A label's `id` is an item's id or a case. `condition` and `repeat` identify
+    the reply, and may be missing if the item has only one. Raises DataError if the labels and the run share no
+    dimension or no reply.
     """
-    label_file = people.read(labels)
+    label_file = people.read(given) if isinstance(given, Path) else given
+    labels = label_file.path
     metrics = sorted({name for answer in reading.answers for name in answer.scores if "@" in name})
     if not metrics:
         raise DataError(f"{reading.name} has no judge's scores; score it with --judge first")

@@ -68,7 +68,8 @@ def people(labels: Labels, named: str, dimension: Dimension, units: Sequence[str
 
 
 def as_number(labels: Labels, rating: Rating, dimension: Dimension) -> float:
-    """Return the number of a label. Raises DataError with its line if the dimension does not allow it."""
+    """Convert a label to a number. Raises DataError, with the label's line, if the dimension does not allow the
+    label."""
     value = rating.value
     low, high = dimension.ends
     if dimension.scale and isinstance(value, float) and low <= value <= high:

@@ -19,7 +19,8 @@ HINTS = {
     "places": (
         "400 points are odds of 10 to 1, 1000 is the average run; in brackets the 95 % interval, clustered by script. "
         "Places: the ranks that the intervals leave open. Level field: corrected for the side and, if known, the "
-        "length of replies. Wins: wins ÷ own comparisons, in percent. Elo depends on the order of the votes."
+        "length of replies. Wins: wins ÷ own comparisons, in percent. Elo depends on the order of the votes. "
+        "Acceptable: the share of a study’s answers that chose the run, or found both replies good."
     ),
     "effects": "Change in the log-odds of being preferred, corrected for the runs; in brackets the 95 % interval.",
     "raters": (
@@ -69,12 +70,14 @@ def _brief(table: PartTable) -> PartTable:
 
 def _places(standings: Standings, one: Standing) -> PartTable:
     title = f"{one.name}: {one.votes:,} votes on {one.pairs:,} pairs of {one.scripts:,} scripts; raters: {one.raters:,}"
-    heads = ("place", "rating", "level field", "Elo", "wins", "ties", "wins + ½ ties", "n")
-    lines = tuple(Line(standings.runs.index(p.run), one.name, (p.run,), _cells(p)) for p in one.places)
+    heads: tuple[str, ...] = ("place", "rating", "level field", "Elo", "wins", "ties", "wins + ½ ties", "n")
+    studied = any(p.acceptable is not None for p in one.places)
+    heads = (*heads, "acceptable") if studied else heads
+    lines = tuple(Line(standings.runs.index(p.run), one.name, (p.run,), _cells(p, studied)) for p in one.places)
     return PartTable(f"places/{one.key}", title, HINTS["places"], ("run",), heads, lines)
 
 
-def _cells(p: Place) -> tuple[Cell, ...]:
+def _cells(p: Place, studied: bool) -> tuple[Cell, ...]:
     return (
         text_cell(NONE if p.places is None else _span(p.places)),
         _cell(p.rating, "number", 0),
@@ -84,6 +87,7 @@ def _cells(p: Place) -> tuple[Cell, ...]:
         _cell(p.tied, "percent"),
         _cell(p.halved, "percent"),
         text_cell(f"{p.comparisons:,}"),
+        *((_cell(p.acceptable, "percent"),) if studied else ()),
     )
 
 

@@ -168,6 +168,18 @@ function verdicts(a) {
   }))];
 }
 
+/** What people said of a reply in studies: how many gave each answer, never who. */
+function people(a) {
+  if (!a.pe) return [];
+  return [el("ul", "why people", a.pe.map(([label, counts, mean, title, against, unusable]) => {
+    const raters = counts.reduce((sum, [, n]) => sum + n, 0);
+    const told = counts.map(([value, n]) => visible(value) + " × " + n).join(", ");
+    const head = visible(label) + (mean === null ? "" : " " + Math.round(mean * 100) / 100) + (against ? " (against " + visible(against) + ")" : "");
+    const rest = [raters + (raters === 1 ? " person" : " people"), told, unusable ? unusable + " more in unusable sessions" : ""].filter(Boolean).join(" · ");
+    return attrs(el("li", "", el("b", "", head), " ", el("span", "quiet-note", rest)), { title: visible(title) });
+  }))];
+}
+
 function signatures(a) {
   const used = new Set([...(a.m || []).flat().map(([metric]) => metric), ...(a.y || []).map(([metric]) => metric)]);
   return el("details", "", el("summary", "", "How it was measured"), el("ul", "mono", [...used].map((metric) => el("li", "", visible(index.about[metric][3][a.r])))));
@@ -199,7 +211,7 @@ function replies(item) {
       const plain = scores.filter(([metric]) => !index.about[metric][2]);
       if (plain.length) card.append(measures(a, plain));
     });
-    card.append(...verdicts(a));
+    card.append(...people(a), ...verdicts(a));
     if (a.m || a.y) card.append(signatures(a));
     card.append(...trouble(a));
     side.append(card);

@@ -18,6 +18,7 @@ from overtone.results.judge_scores import Dimension, read_dimensions
 from overtone.results.load import Answer, Reading
 from overtone.results.measure_names import declared_in
 from overtone.results.measures import chosen
+from overtone.results.people_scores import Said, said
 from overtone.results.summary import LABELS
 from overtone.scores import undeclared
 from overtone.text import cut
@@ -220,6 +221,7 @@ def _answer(answer: Answer, run: int, reading: Reading, names: dict[str, Names],
         "rf": _refused(answer),
         "no": list(dict.fromkeys(note for reply in answer.replies for note in reply.notes)),
         "f": failure(answer),
+        "pe": [_said(one) for one in said(answer, reading.studies)],
     }
     if (is_right := right(answer)) is not None:
         packed["ok"] = int(is_right)
@@ -228,6 +230,12 @@ def _answer(answer: Answer, run: int, reading: Reading, names: dict[str, Names],
         rate = error_rate([answer.language])
         optional["wn"] = "" if rate == "WER" else rate
     return {**packed, **{k: v for k, v in optional.items() if v}}
+
+
+def _said(one: Said) -> list[Any]:
+    """Return what people said about a reply: question, [value, people] pairs, mean, study, other run, unusable."""
+    mean = None if one.mean is None else round(one.mean, 4)
+    return [one.label, list(one.counts.items()), mean, one.title, one.against, one.unusable]
 
 
 def _refused(answer: Answer) -> bool:

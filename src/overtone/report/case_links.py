@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from urllib.parse import quote, unquote
 
 from overtone.errors import UsageError
-from overtone.results import judge_scores, style_following
+from overtone.results import judge_scores, people_scores, style_following
 from overtone.results.corpus_scores import WER_CORPUS, counts
 from overtone.results.failure_ledger import entries
 from overtone.results.headline_condition import by_condition, headline
@@ -34,7 +34,7 @@ def where(run: int, measure: str, **more: str) -> str:
 
 
 def read(key: str) -> dict[str, str]:
-    """Return the fields of a name."""
+    """Parse the name of a number into its fields."""
     parts = (part.partition(":") for part in key.removeprefix("where=").split(","))
     return {name: unquote(value) for name, _, value in parts}
 
@@ -178,6 +178,11 @@ def _judged(finder: CaseFinder, fields: Fields) -> list[Answer]:
     return [a for a in scope if judge_scores.value(a, fields["rubric"], fields.get("judge", ""), judges) is not None]
 
 
+def _by_people(finder: CaseFinder, fields: Fields) -> list[Answer]:
+    study = finder.reading.studies[fields["study"]]
+    return [a for a in finder.replies(fields) if people_scores.opinions([a], study, fields["rubric"])]
+
+
 def _differing(finder: CaseFinder, fields: Fields) -> list[Answer]:
     scope, _ = finder.scope(fields)
     names = judge_scores.judge_names(judge_scores.replies_of(finder.asked(fields)), finder.reading.signatures)
@@ -318,6 +323,7 @@ FAMILIES: dict[str, Callable[[CaseFinder, Fields], Iterable[Answer]]] = {
     "wrong": _wrong,
     "replies": _replies,
     "judged": _judged,
+    "people": _by_people,
     "differences": _differing,
     "agreement": _agreeing,
     "troubles": _trouble,

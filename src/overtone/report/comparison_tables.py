@@ -22,9 +22,11 @@ HINT = (
 
 
 def tables(comparison: Comparison) -> list[PartTable]:
-    """Return the tables of a comparison: all items first, then each measure by cue."""
+    """Return the tables of a comparison that have a value: all items first, then each measure by cue."""
     made = []
     for table in comparison.tables:
+        if not any(row.by.scored for row in table.rows):
+            continue
         by_cue = any(row.cue for row in table.rows)
         names = ("cue",) if by_cue else ("measure", "level", "over")
         heads = (comparison.first, comparison.second, "difference", "p", "p, Holm", "pairs", "worse", "better", "")

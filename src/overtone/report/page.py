@@ -22,6 +22,7 @@ from overtone.findings.figure_source import FigureSource
 from overtone.findings.verdict import LEAST_SCRIPTS
 from overtone.html_page import asset, write_page
 from overtone.judge_trust.calibration import Calibrated, calibrated_means
+from overtone.judge_trust.labels import Labels
 from overtone.report import reply_tables, template_tables
 from overtone.report.arena_page import arena_section, read_standings
 from overtone.report.case_data import Chunks, pack, to_json
@@ -52,7 +53,7 @@ def write_report(
     runs: list[Path],
     out: Path,
     embed_audio: bool = False,
-    calibrated: Path | None = None,
+    calibrated: Path | Callable[[Reading], Labels] | None = None,
     arena: Path | None = None,
     missing: Sequence[str] = (),
     source: str = "",
@@ -61,11 +62,11 @@ def write_report(
 ) -> Path:
     """Write the report of `runs` to `out` and return its path. If it fails, no file is left behind.
 
-    `calibrated` is a file of people's labels; the judges' means corrected by these labels are shown beside the
-    uncorrected ones. `arena` is a folder of `overtone arena`, whose standings are shown too. `missing` says which runs
-    are not in the report, and why. `source` restricts the report to the clips of one source; "all" pools all sources.
-    Clips are embedded from data folders in the working directory or in `data`; `warn` receives a note on runs whose
-    clips are not embedded.
+    `calibrated` is a file of people's labels, or returns the labels of a run; the judges' means corrected by these
+    labels are shown beside the uncorrected ones. `arena` is a folder of `overtone arena`, whose standings are shown
+    too. `missing` says which runs are not in the report, and why. `source` restricts the report to the clips of one
+    source; "all" pools all sources. Clips are embedded from data folders in the working directory or in `data`; `warn`
+    receives a note on runs whose clips are not embedded.
     """
     if not runs:
         raise UsageError("name at least one run")
@@ -90,7 +91,7 @@ def _write(
     runs: list[Path],
     out: Path,
     embed_audio: bool,
-    calibrated: Path | None,
+    calibrated: Path | Callable[[Reading], Labels] | None,
     arena: Path | None,
     missing: Sequence[str],
     source: str,
@@ -104,7 +105,10 @@ def _write(
     readings = [of_source(reading, source) for reading in readings]
     media = Media(out, embed_audio, data)
     labels = run_labels(readings)
-    corrected = [calibrated_means(reading, calibrated) for reading in readings] if calibrated else []
+    corrected = []
+    if calibrated is not None:
+        given = [calibrated(reading) if callable(calibrated) else calibrated for reading in readings]
+        corrected = [calibrated_means(reading, own) for reading, own in zip(readings, given, strict=True)]
     index = pack(readings, labels, media, chunks)
     links = Links(readings, [row[0] for row in index["cases"]], corrected)
     context = _context(readings, labels, corrected)

@@ -16,10 +16,11 @@ from overtone.results.emotion_alignment import Aligned
 from overtone.results.judge_agreement import AgreementRow
 from overtone.results.judge_scores import PANEL, Dimension, JudgedRow, Trouble
 from overtone.results.measures import Estimate, from_interval, within
+from overtone.results.people_scores import PeopleRow
 from overtone.results.style_following import StyleRow
 from overtone.results.summary import ConditionSummary, Summary
 from overtone.results.voice_scores import Measured, VoiceRow, voice_columns
-from overtone.text import as_given, by_kind, number
+from overtone.text import as_given, by_kind, count, number, value_of
 
 ARROWS = {"higher": "\u00a0↑", "lower": "\u00a0↓"}  # no line ends before an arrow
 UNVALIDATED = "unvalidated"
@@ -28,7 +29,9 @@ HINTS = {
         "The judge models’ scores of the replies, on each rubric’s own scale. Dimensions about the cue are over target "
         "and alternative clips, with the mean over target clips alone below. A false cue is a claim to have heard "
         "something on a neutral clip, in percent. The panel is the mean over judges, over replies that all of them "
-        "scored. A judge is marked unvalidated until it has agreed with people or passed the test with known answers."
+        "scored. A judge is marked unvalidated until it has agreed with people or passed the test with known answers. "
+        "People are the raters of a study: the mean over usable sessions, with an interval that holds for other people "
+        "and other scripts."
     ),
     "judged-styles": "The same scores by the style of the clip.",
     "differences": (
@@ -76,7 +79,7 @@ def judged_tables(pairs: Pairs) -> list[PartTable]:
     return [table for table in made if table.lines]
 
 
-def _dimensions(rows: Iterable[JudgedRow]) -> dict[str, Dimension]:
+def _dimensions(rows: Iterable[JudgedRow | PeopleRow]) -> dict[str, Dimension]:
     return {row.dimension.key: row.dimension for row in rows}
 
 
@@ -105,10 +108,44 @@ def _grouped(rows: Sequence[JudgedRow]) -> dict[tuple[str, str], dict[str, Judge
     return groups
 
 
+def _by_people(run: int, c: ConditionSummary, dimensions: dict[str, Dimension]) -> list[Line]:
+    """Return a line for each study whose raters rated these replies."""
+    grouped: dict[tuple[str, str], dict[str, PeopleRow]] = {}
+    for row in c.people:
+        grouped.setdefault((row.basis, row.study), {})[row.dimension.key] = row
+    several = len({study for _, study in grouped}) > 1
+    lines = []
+    for (basis, study), rows in grouped.items():
+        title = next(iter(rows.values())).title
+        about = {"condition": c.condition, "over": basis, "study": study}
+        cells = []
+        for name, d in dimensions.items():
+            found = rows.get(name)
+            key = where(run, "people", rubric=name, **about)
+            cells.append(Cell() if found is None else _cell(d, found.headline, _raters(found), _everyone(found), key))
+        names = _basis(basis), f"people ({title})" if several else "people"
+        lines.append(Line(run, c.condition, names, tuple(cells)))
+    return lines
+
+
+def _raters(row: PeopleRow) -> str:
+    return f"{row.raters} {'rater' if row.raters == 1 else 'raters'}, {count(row.votes, 'answer')}"
+
+
+def _everyone(row: PeopleRow) -> str:
+    """Return the same mean with unusable sessions, if there are any."""
+    e = row.everyone
+    if e.value is None or e == row.headline:
+        return ""
+    return f"with unusable sessions: {value_of(e, 'percent' if row.dimension.share else 'number')}"
+
+
 def _headline(pairs: Pairs) -> PartTable:
     dimensions = _dimensions(row for _, c in pairs for row in c.judged)
+    dimensions = {**_dimensions(row for _, c in pairs for row in c.people), **dimensions}
     lines = []
     for run, c in pairs:
+        lines += _by_people(run, c, dimensions)
         for (basis, judge), by_dimension in _grouped(c.judged).items():
             cells = []
             for key, d in dimensions.items():

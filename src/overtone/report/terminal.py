@@ -5,7 +5,7 @@ Model text can hold anything; it is escaped for rich's markup and its control ch
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -23,8 +23,10 @@ from overtone.results.cases import Asked, CaseView, failure, how_read, reasons, 
 from overtone.results.corpus_scores import TRANSCRIPTS
 from overtone.results.load import Answer, open_run
 from overtone.results.measures import chosen
+from overtone.results.people_scores import said
 from overtone.results.reader_share import sentences
 from overtone.results.summary import Summary, summarise_reading
+from overtone.runs.people_labels import LabelStudy
 from overtone.schema import Item
 from overtone.text import by_kind, cut
 
@@ -90,10 +92,10 @@ def print_case(view: CaseView, file: IO[str] | None = None, *, full: bool = Fals
         if asked:
             console.print(f"\n[bold]{title}[/bold]")
         for one in asked:
-            _print_asked(console, one, full)
+            _print_asked(console, one, view.studies, full)
 
 
-def _print_asked(console: Console, asked: Asked, full: bool) -> None:
+def _print_asked(console: Console, asked: Asked, studies: Mapping[str, LabelStudy], full: bool) -> None:
     item = asked.item
     if item.question:
         console.print(f"{safe(item.category)}: {safe(item.question)}")
@@ -110,6 +112,12 @@ def _print_asked(console: Console, asked: Asked, full: bool) -> None:
         texts = [reply.text for reply in answer.replies]
         texts = texts if full else [cut(text, MOST_TEXT, "; --full shows all") for text in texts]
         console.print(f"  {safe(name):<24} {safe(_verdict(answer))}{safe(' / '.join(texts) or failure(answer))}")
+        for one in said(answer, studies):
+            counts = ", ".join(f"{value} × {number}" for value, number in one.counts.items()) or "no usable answer"
+            mean = "" if one.mean is None else f" {one.mean:.2f}"
+            against = f" against {one.against}" if one.against else ""
+            more = f"; {one.unusable} more in unusable sessions" if one.unusable else ""
+            console.print(f"  {'':<24} people, {safe(one.label + against)}{mean}: {safe(counts + more)}")
         for metric, why in reasons(answer).items():
             value = answer.scores[metric].value
             console.print(f"  {'':<24} {safe(metric)} {'no value' if value is None else f'{value:g}'}: {safe(why)}")

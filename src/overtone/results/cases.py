@@ -7,12 +7,15 @@ so a wrong reply can be traced to the first level that fails.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
+from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from overtone.errors import UsageError
 from overtone.results.load import Answer, Reading, read
 from overtone.results.measures import status
+from overtone.runs.people_labels import LabelStudy
 from overtone.runs.store import Part, Store
 from overtone.schema import Item, Score
 from overtone.scores import CHOICE
@@ -43,6 +46,7 @@ class CaseView(Struct, frozen=True):
     voice: list[Asked]
     reasoning: list[Asked]
     replies: list[Asked]
+    studies: dict[str, LabelStudy] = {}  # whose raters labelled replies of the case
 
     def all(self) -> list[Asked]:
         return [*self.transcripts, *self.voice, *self.reasoning, *self.replies]
@@ -53,7 +57,8 @@ def case(store: Store, case_id: str) -> CaseView:
 
     Raises UsageError if the run has no such case or item.
     """
-    views = views_of(read(store, Part(case=case_id)).answers)
+    reading = read(store, Part(case=case_id))
+    views = views_of(reading.answers)
     if case_id not in views and (of_item := store.case_of(case_id)) is not None:
         case_id, views = of_item, views_of(read(store, Part(case=of_item)).answers)
     if case_id not in views:
@@ -61,7 +66,7 @@ def case(store: Store, case_id: str) -> CaseView:
             f"{store.folder} has no case and no item {case_id!r}{_alike(store, case_id)}; "
             "'overtone case RUN' lists the cases, which are named like 'synthesis/id_854/target'"
         )
-    return views[case_id]
+    return replace(views[case_id], studies=reading.studies)
 
 
 def _alike(store: Store, part: str) -> str:
@@ -113,7 +118,7 @@ def views_of(answers: Iterable[Answer]) -> dict[str, CaseView]:
 
 def _view(name: str, asked: list[Asked]) -> CaseView:
     first = asked[0].item
-    by_task = {
+    by_task: dict[str, Any] = {
         "transcripts": [a for a in asked if a.item.task == "transcribe"],
         "voice": [a for a in asked if a.item.task == "choose" and a.item.level == 1],
         "reasoning": [a for a in asked if a.item.task == "choose" and a.item.level != 1],

@@ -21,6 +21,7 @@ import msgspec
 from msgspec import Struct
 
 from overtone.languages import DEFAULT, is_unspaced, language_of
+from overtone.runs.people_labels import Label, LabelStudy, read_labels, read_studies
 from overtone.runs.read_only import Rewritten
 from overtone.runs.records import Beside
 from overtone.runs.store import ANSWERED, FAILED, Failure, Part, Store, StoredReply
@@ -50,6 +51,7 @@ class Answer(Struct, gc=False):
     language: str = DEFAULT  # main language of the item's texts
     content: int = 0  # hash of the full item, valid in this process: equal if two runs asked the same
     choice: str = ""  # in a light reading, a name for the words of the chosen option
+    labels: tuple[Label, ...] = ()  # what people said about the last reply
 
     @property
     def answered(self) -> bool:
@@ -83,6 +85,7 @@ class Reading(Struct):
     silent: frozenset[str] = frozenset()  # judges' scores without any value: not in `signatures`
     declared: dict[str, ScoreInfo] = {}  # score → description; only if the whole run was read
     suite: Suite | None = None  # the benchmark's own description; only if the whole run was read
+    studies: dict[str, LabelStudy] = {}  # id → a study whose labels the run holds
 
     @property
     def name(self) -> str:
@@ -112,6 +115,8 @@ def read(store: Store, part: Part | None = None, *, light: bool = False) -> Read
     replies = Beside((reply.ask, reply) for reply in store.replies(part, light=light))
     failures = Beside((failure.ask, failure) for failure in store.failures(part))
     scores = Beside(store.scores(part))
+    studies = read_studies(store)
+    labels = Beside((label.ask, label) for label in (read_labels(store) if studies else ()))
     lighten, share = _Lightening(), _Sharing()
     answers: list[Answer] = []
     last: Item | None = None
@@ -141,6 +146,7 @@ def read(store: Store, part: Part | None = None, *, light: bool = False) -> Read
                 item_id=last.id,
                 language=language,
                 content=content,
+                labels=tuple(labels.of(ask.id)),
             )
         )
         if light:
@@ -169,6 +175,7 @@ def read(store: Store, part: Part | None = None, *, light: bool = False) -> Read
         silent=frozenset(silent),
         declared=_declared(store, answers) if part is None else {},
         suite=store.suite() if part is None else None,
+        studies=studies,
     )
 
 

@@ -28,6 +28,7 @@ from overtone.results.judge_scores import (
 )
 from overtone.results.load import Answer, Reading, last_text, read
 from overtone.results.measures import Accuracy, Estimate, Measure, accuracy, is_choice, table_measures
+from overtone.results.people_scores import PeopleRow, people_rows
 from overtone.results.reader_share import ReaderShare, reader_shares
 from overtone.results.side_measures import (
     ConflictRow,
@@ -128,6 +129,7 @@ class ConditionSummary(Struct, frozen=True):
     control: Control | None = None
     fixed: Accuracy | None = None  # reasoning questions whose right answer does not depend on the voice
     judged: list[JudgedRow] = []
+    people: list[PeopleRow] = []  # what people said of the same replies
     differences: list[Difference] = []  # between two ways of judging the same replies
     following: list[StyleRow] = []  # whether replies follow the voice
     spoken: list[VoiceRow] = []
@@ -245,6 +247,7 @@ def _condition(
         control=control(answers),
         fixed=accuracy((a for a in answers if a.item.part == "fixed"), is_choice(2)),
         judged=judged(answers, dimensions, signatures),
+        people=people_rows(answers, reading.studies),
         differences=differences(answers, dimensions, signatures),
         following=style_rows(answers),
         spoken=spoken(answers, declared),

@@ -15,8 +15,8 @@ from overtone.audio import probe
 from overtone.errors import DataError
 from overtone.languages import LanguageCheck
 from overtone.paths import inside
-from overtone.runs.clips import sent_how
 from overtone.runs.prices import Price, price_of
+from overtone.runs.sent_clips import sent_how
 from overtone.runs.session import SPREAD, load_benchmark, order_of, planned, texts_of, wanted_speech, warnings_of
 from overtone.runs.settings import Settings
 from overtone.runs.store import Store

@@ -21,9 +21,9 @@ from overtone.models import Model
 from overtone.runs import audio_probe
 from overtone.runs.asker import UNASKED, Asker, Outcome, Policy, Stopped
 from overtone.runs.audio_probe import Hearing, Probe
-from overtone.runs.clips import Sounds
 from overtone.runs.limiter import Limiters
 from overtone.runs.prices import Price
+from overtone.runs.sent_clips import Sounds
 from overtone.runs.store import CHECK_EVERY, Ask, Store
 from overtone.schema import LIKELIHOOD, Condition, Message, Reply, Request, Sound
 from overtone.tasks import Prompts
@@ -200,8 +200,7 @@ class Engine:
                 return failure
             except Stopped:
                 return None
-            sent = _encode([{"role": m.role, "parts": [_record(p) for p in m.parts]} for m in request.messages])
-            self.store.add_reply(ask, turn, reply, sent=sent, latency=latency, attempts=attempts)
+            self.store.add_reply(ask, turn, reply, sent=sent_messages(request), latency=latency, attempts=attempts)
             history.append(Message("assistant", (reply.text,)))
             self._soon_commit()
             preflight = False
@@ -319,6 +318,11 @@ class Engine:
     def _limit_changed(self, limit: int, why: str) -> None:
         self.store.add_event("limit", f"{why}: {limit} requests at once")
         self._log(f"{why}: {limit} requests at once")
+
+
+def sent_messages(request: Request) -> bytes:
+    """Return the messages of a request as JSON for the store. A sound is stored by its SHA-256."""
+    return _encode([{"role": m.role, "parts": [_record(p) for p in m.parts]} for m in request.messages])
 
 
 def _record(part: str | Sound) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import msgspec
 from overtone import registry
 from overtone.errors import MissingExtra, UsageError, install_line
 from overtone.languages import is_unspaced, language_of
+from overtone.runs.people_labels import Label, LabelStudy, read_labels, read_studies
 from overtone.runs.records import Beside
 from overtone.runs.store import ANSWERED, FAILED, Store, StoredReply
 from overtone.schema import Likelihood, Score
@@ -30,6 +31,8 @@ def rows(store: Store, condition: str | None = None) -> Iterator[dict[str, Any]]
     replies = Beside((reply.ask, reply) for reply in store.replies())
     failures = Beside((failure.ask, failure) for failure in store.failures())
     scores = Beside(store.scores())
+    studies = read_studies(store)
+    labels = Beside((label.ask, label) for label in (read_labels(store) if studies else ()))
     earlier: dict[tuple[int, int], list[Score]] = {}  # (ask, turn) → scores, for turns before the last
     for ask_id, turn, score in store.turn_scores():
         earlier.setdefault((ask_id, turn), []).append(score)
@@ -39,6 +42,7 @@ def rows(store: Store, condition: str | None = None) -> Iterator[dict[str, Any]]
         item = ask.item
         failure = next(iter(failures.of(ask.id)), None)
         last_scores = scores.of(ask.id)
+        people = _people(labels.of(ask.id), studies)
         base: dict[str, Any] = {
             "item": item.id,
             "condition": ask.condition,
@@ -89,7 +93,21 @@ def rows(store: Store, condition: str | None = None) -> Iterator[dict[str, Any]]
                 "likelihoods": [[_likelihood(one) for one in step] for step in reply.likelihoods] if reply else [],
                 "scores": {s.metric: s.value for s in turn_scores},
                 "signatures": sorted({s.signature for s in turn_scores}),
+                "people": people if turn >= len(item.turns) - 1 else {},
             }
+
+
+def _people(labels: Sequence[Label], studies: Mapping[str, LabelStudy]) -> dict[str, dict[str, float | int]]:
+    """Return question → mean and number of people's usable answers about a reply, without saying who gave them."""
+    values: dict[str, list[float]] = {}
+    for label in labels:
+        question = studies[label.study].questions.get(label.dimension) if label.study in studies else None
+        number = (
+            question.number(label.value) if question is not None and label.usable and label.kind == "reply" else None
+        )
+        if number is not None:
+            values.setdefault(label.dimension, []).append(number)
+    return {key: {"mean": sum(given) / len(given), "answers": len(given)} for key, given in values.items()}
 
 
 def _likelihood(one: Likelihood) -> dict[str, float | int | None]:
@@ -186,6 +204,8 @@ def _jsonl(stream: Iterable[dict[str, Any]], metrics: list[str], out: Path) -> i
 def _flat(row: dict[str, Any], metrics: list[str]) -> dict[str, Any]:
     scores, signatures, likely = row.pop("scores"), row.pop("signatures"), row.pop("likelihoods")
     row["likelihoods"] = msgspec.json.encode(likely).decode() if likely else ""
+    people = row.pop("people")
+    row["people"] = "; ".join(f"{key} {one['mean']:.4g} ({one['answers']})" for key, one in people.items())
     return {**row, **{f"score_{m}": scores.get(m) for m in metrics}, "signatures": "; ".join(signatures)}
 
 

@@ -12,10 +12,11 @@ from msgspec import Struct
 from overtone.audio import load_sound
 from overtone.errors import DataError, OvertoneError, StoreError
 from overtone.paths import inside, sha256
-from overtone.runs.clips import sent_rates
 from overtone.runs.database import clear_errors
+from overtone.runs.people_labels import read_labels, read_studies
 from overtone.runs.read_only import connect_reader
 from overtone.runs.records import SHA
+from overtone.runs.sent_clips import sent_rates
 from overtone.runs.store import Store
 from overtone.text import count
 
@@ -41,6 +42,11 @@ _ORPHANS = (
     (
         "scores whose signature is missing",
         "SELECT count(*) FROM scores WHERE signature NOT IN (SELECT id FROM signatures)",
+    ),
+    ("labels of asks that are missing", "SELECT count(*) FROM labels WHERE ask NOT IN (SELECT id FROM asks)"),
+    (
+        "labels of studies that are missing",
+        "SELECT count(*) FROM labels WHERE study NOT IN (SELECT id FROM studies)",
     ),
     (
         "asks that are marked as answered but have no reply",
@@ -129,6 +135,8 @@ def _rows(store: Store) -> Iterator[str]:
         store.clips,
         lambda: store.scores(every=True),
         lambda: store.turn_scores(every=True),
+        lambda: read_labels(store),
+        lambda: read_studies(store),
     )
     for read in readers:
         try:

@@ -74,3 +74,15 @@ DROP TABLE headline_cells;
 CREATE TABLE likelihoods (
     ask INTEGER NOT NULL REFERENCES asks (id), turn INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (ask, turn)
 ) WITHOUT ROWID;
+
+-- version 5
+
+-- What people said about replies in studies. rater is a pseudonym; value and body are JSON (see runs/people_labels.py).
+CREATE TABLE labels (
+    ask INTEGER NOT NULL REFERENCES asks (id), study TEXT NOT NULL, unit TEXT NOT NULL, rater TEXT NOT NULL,
+    dimension TEXT NOT NULL, value BLOB NOT NULL, usable INTEGER NOT NULL, at TEXT NOT NULL, body BLOB NOT NULL,
+    PRIMARY KEY (ask, study, unit, rater, dimension)
+) WITHOUT ROWID;
+
+-- What each study asked: title, questions and scales. body is a LabelStudy as JSON.
+CREATE TABLE studies (id TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;

@@ -26,11 +26,11 @@ from overtone.languages import LanguageCheck
 from overtone.models import Model
 from overtone.paths import OneLine, write_whole
 from overtone.runs.asker import Outcome, Policy, check_outcome
-from overtone.runs.clips import Sounds, sent_how
 from overtone.runs.database import clear_errors
 from overtone.runs.engine import Engine, Progress
 from overtone.runs.limiter import Limiters
 from overtone.runs.prices import price_of
+from overtone.runs.sent_clips import Sounds, sent_how
 from overtone.runs.settings import NOT_IDENTITY, Settings, identity, to_toml
 from overtone.runs.spread_order import place, spread
 from overtone.runs.store import Ask, Store
@@ -49,7 +49,7 @@ class Beside(Protocol):
     """Work on replies while the run continues, such as judging. It ends before the store is closed."""
 
     def answered(self, ask: Ask) -> None:
-        """Take an ask whose turns all have replies."""
+        """Process an ask after all its turns have replies."""
 
     def stop(self, why: str) -> None:
         """Start no further work, because the run was interrupted."""
@@ -188,7 +188,7 @@ async def execute(settings: Settings, hooks: Hooks | None = None) -> Outcome:
             with foreign(f"{settings.model} cannot be opened"):
                 await model.open()
             prompts = load_prompts(f"{settings.model.kind}:{settings.model.name}", benchmark.prompts)
-            _identify(store, settings, benchmark, model, prompts)
+            identify(store, settings, benchmark, model, prompts)
             sounds = Sounds(benchmark.root, store, settings.model.typed_audio_rate())
             sounds.check_unchanged()
             _fill(store, settings, benchmark)
@@ -255,7 +255,7 @@ def _seed(settings: Settings) -> int | None:
     return settings.seed if settings.seed is not None or seed is None else int(seed)
 
 
-def _identify(store: Store, settings: Settings, benchmark: Benchmark, model: Model, prompts: Prompts) -> None:
+def identify(store: Store, settings: Settings, benchmark: Benchmark, model: Model, prompts: Prompts) -> None:
     """Store the identity of this run. Raises StoreError if the folder contains a run with another identity."""
     with foreign(f"{settings.model} cannot be described"):
         described = model.describe()

@@ -18,7 +18,7 @@ from typing import IO
 import msgspec
 
 from overtone import locks
-from overtone.errors import StoreError
+from overtone.errors import RunLocked, StoreError
 from overtone.paths import shown, to_disk
 from overtone.runs import upgrade
 from overtone.runs.database import clear_errors, connect, network_file_system
@@ -87,7 +87,7 @@ class Store(Rows):
             lock.seek(0)
             holder = shown(lock.read(20).strip()) or "unknown"
             lock.close()
-            raise StoreError(
+            raise RunLocked(
                 f"{folder} is being written by another process (pid {holder}); "
                 "wait for it, stop it, or choose another --out"
             )

@@ -15,7 +15,7 @@ from overtone.errors import StoreError
 from overtone.runs.database import at
 from overtone.runs.folder_safety import check_structure, schema
 
-VERSION = 4
+VERSION = 5
 APPLICATION = 0x0F372020
 
 

@@ -47,8 +47,10 @@ def alpha(ratings: Sequence[Sequence[float | None]] | Array, level: Level = "nom
 
 
 def percent(ratings: Sequence[Sequence[float | None]] | Array) -> float:
-    """Return the share of agreeing pairs of ratings within units; a unit's weight is its number of ratings. NaN without
-    pairs."""
+    """Return the share of pairs of ratings of the same unit that agree. The weight of a unit is its number of ratings.
+
+    Return NaN without pairs.
+    """
     _, counts = _counts(ratings)
     sizes = counts.sum(1)
     if not len(counts):

@@ -18,6 +18,10 @@ LARGER_SET = (
     "The run asked every script of its set, so more scripts need a larger set: build one with a larger --per-cue "
     "(`overtone build open --per-cue N`), or add data"
 )
+STUDY_SUPPLY = (
+    "Invite more people with `overtone studio invite STUDY.toml --people N`, and sync the study; if it is closed or "
+    "all its scripts have votes, write a new study of more scripts with `overtone studio new`"
+)
 SHOWN = 4  # the most subjects that one sentence names
 
 
@@ -92,12 +96,22 @@ JUDGE_FAULT = Minimum(
     "with fewer, one of them alone moves a share by more than 10 points",
     "Label replies of more scripts, and repeat the `overtone judge validate` command",
 )
-MINIMUMS = (RATE, DIFFERENCE, LARGEST_LOSS, BEST_PROMPT, CORRELATION, NOISE, SAME_ORDER, VOTES, JUDGE_FAULT)
+PEOPLE = Minimum(
+    "what people say of replies, and how a judge agrees with them",
+    5,
+    "raters",
+    "with fewer, one severe rater alone moves a mean by more than a fifth of the severity",
+    "If the study is open, invite more people with `overtone studio invite STUDY.toml --people N`, and sync it; a "
+    "closed study needs a new one with more people (`overtone studio new`)",
+)
+MINIMUMS = (RATE, DIFFERENCE, LARGEST_LOSS, BEST_PROMPT, CORRELATION, NOISE, SAME_ORDER, VOTES, JUDGE_FAULT, PEOPLE)
 
 
 def shortfall(minimum: Minimum, lacking: Iterable[tuple[str, int]]) -> str:
-    """Write a sentence that names the subjects with too little data, the data that each has, the minimum, and how to
-    get more data; "" without such subjects.
+    """Return a sentence that names the subjects with too little data, the data that each has, the minimum, and how to
+    get more data.
+
+    Return "" if there are no such subjects.
     """
     too_few = list(dict.fromkeys(lacking))
     if not too_few:

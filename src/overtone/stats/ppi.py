@@ -67,10 +67,10 @@ def mean(
 ) -> Corrected:
     """Estimate the mean human score over all rows, from the judge's score of every row and people's scores of some.
 
-    `judge` holds ALL rows that the mean is about. If the labelled rows belong to the run, `judge` includes them too,
-    under the same cluster labels. (Labels from elsewhere are fine if they represent the same kind of rows.) Raises
-    ValueError if there are fewer than two labelled clusters or no rows, if a number is not finite, or if a label is
-    outside `scale`.
+    `judge` has the judge's score of ALL rows over which the mean is taken. If the labelled rows belong to the run,
+    `judge` includes them too, under the same cluster labels. (Labels from elsewhere are fine if they represent the same
+    kind of rows.) Raises ValueError if there are fewer than two labelled clusters or no rows, if a number is not
+    finite, or if a label is outside `scale`.
     """
     everything, human = _finite(judge, "judge scores"), _finite(labelled_human, "human labels")
     seen = _finite(labelled_judge, "judge scores of labelled rows")

@@ -4,8 +4,9 @@ A rating is a log-strength, 0 on average. If two ratings differ by d, and ties a
 the odds e^d. `points` converts to the customary scale (400 points are odds of 10). Ratings are fitted by maximum
 likelihood (`davidson.py`); if no finite maximum exists, the error names the players that cause it.
 
-Votes on the same script, or by the same rater, are not independent: pass their `clusters`. The intervals add the votes'
-influences up within clusters (the sandwich estimator), which is accurate with about 50 clusters or more.
+Votes on the same script are not independent: pass their `clusters`. The intervals add the votes' influences up within
+clusters (the sandwich estimator), which is accurate with about 50 clusters or more. With `raters`, they also add them
+up within raters (two-way clustering), so that they hold for other people.
 """
 
 from __future__ import annotations
@@ -88,6 +89,7 @@ def bradley_terry(
     cast: Votes,
     *,
     clusters: Labels | None = None,
+    raters: Labels | None = None,
     ties: Ties = "davidson",
     prior: float = 0.0,
     covariates: Mapping[str, Numbers] | None = None,
@@ -125,12 +127,16 @@ def bradley_terry(
     solution, done = davidson.solve(cells, seen, start, prior=prior, steps=_STEPS)
     if not done[0]:
         raise ValueError(_unsettled(named))
-    ids, count = codes(labels)
+    if raters is not None and len(raters) != len(cast):
+        raise ValueError(f"{len(cast)} votes but {len(raters)} raters")
+    clustered = _clusters(labels, raters)
+    count = min(number for _, number, sign in clustered if sign > 0)
     n = cells.players
     project = np.eye(cells.parameters)
     project[:n, :n] -= 1 / n  # ratings are 0 on average
     estimate = solution[0] @ project
-    spread = project @ _sandwich(cast, cells, solution, seen, ids, count, prior) @ project.T
+    parts = [sign * _sandwich(cast, cells, solution, seen, ids, number, prior) for ids, number, sign in clustered]
+    spread = project @ _not_negative(np.sum(parts, axis=0), len(parts)) @ project.T
     errors = np.sqrt(np.maximum(np.diag(spread), 0))
     half = _quantile(level, count) * errors
     low, high = estimate - half, estimate + half
@@ -155,6 +161,23 @@ def bradley_terry(
         clusters=count,
         level=level,
     )
+
+
+def _clusters(labels: Labels, raters: Labels | None) -> list[tuple[npt.NDArray[np.intp], int, int]]:
+    """Return (cluster of each vote, number of clusters, sign): by script, plus by rater, minus by both together."""
+    scripts = (*codes(labels), 1)
+    if raters is None or len(set(raters)) < 2:
+        return [scripts]
+    both = list(zip(labels, raters, strict=True))
+    return [scripts, (*codes(raters), 1), (*codes(both), -1)]
+
+
+def _not_negative(spread: Array, parts: int) -> Array:
+    """Return a covariance without negative variances, which a difference of estimates can have."""
+    if parts == 1 or not np.isfinite(spread).all():
+        return spread
+    values, vectors = np.linalg.eigh((spread + spread.T) / 2)
+    return np.asarray(vectors @ np.diag(np.maximum(values, 0.0)) @ vectors.T)
 
 
 def _columns(cast: Votes, covariates: Mapping[str, Numbers], side: bool) -> dict[str, Array]:

@@ -56,7 +56,7 @@ def votes(a: Labels, b: Labels, winner: Sequence[str]) -> Votes:
 
 
 def wins(cast: Votes) -> Array:
-    """Count how often the row's player beat the column's."""
+    """Return a table of wins: how often the row's player beat the column's."""
     size = len(cast.players)
     first = np.where(cast.outcome == A, cast.a, cast.b)[cast.outcome != TIE]
     second = np.where(cast.outcome == A, cast.b, cast.a)[cast.outcome != TIE]
@@ -64,7 +64,7 @@ def wins(cast: Votes) -> Array:
 
 
 def ties(cast: Votes) -> Array:
-    """Count how often the row's player tied with the column's. The table is symmetric."""
+    """Return a symmetric table of ties: how often the row's player tied with the column's."""
     at = cast.outcome == TIE
     half = _table(cast.a[at], cast.b[at], len(cast.players))
     return half + half.T

@@ -9,22 +9,27 @@ from collections.abc import Hashable
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from overtone.stats import cluster
 from overtone.stats.cluster import Interval, Labels
+from overtone.stats.crossed import two_way_error
 from overtone.stats.votes import TIE, A, Votes
 
 Ties = Literal["against", "half"]
+Array = npt.NDArray[np.float64]
 
 
 def win_rates(
     cast: Votes,
     *,
     clusters: Labels | None = None,
+    raters: Labels | None = None,
     ties: Ties = "against",
     level: float = 0.95,
 ) -> dict[Hashable, Interval]:
-    """Return player → wins ÷ the player's comparisons, with intervals that respect clusters.
+    """Return player → wins ÷ the player's comparisons, with intervals that respect clusters, and with `raters`, votes
+    of the same rater.
 
     ties: "against" counts a tie as a comparison that was not won, "half" as half a win.
     """
@@ -40,5 +45,19 @@ def win_rates(
         first = cast.a[rows] == at
         won = np.where(first, cast.outcome[rows] == A, cast.outcome[rows] == 2 - A).astype(np.float64)
         won[cast.outcome[rows] == TIE] = tie
-        rates[player] = cluster.proportion(won, [labels[row] for row in rows.tolist()], level=level)
+        rates[player] = share(won, [labels[row] for row in rows.tolist()], _of(raters, rows), level=level)
     return rates
+
+
+def share(values: Array, clusters: Labels, raters: Labels | None, *, level: float = 0.95) -> Interval:
+    """Return the mean of shares with a Wilson interval that respects clusters and, if given, raters."""
+    if raters is None or not values.size:
+        return cluster.proportion(values, clusters, level=level)
+    p = float(values.mean())
+    error = two_way_error((values - p) / values.size, raters, clusters)
+    count = min(len(set(clusters)), len(set(raters)))
+    return cluster.wilson(p, error, values.size, len(set(clusters)) if count < 2 else count, level)
+
+
+def _of(labels: Labels | None, rows: npt.NDArray[np.intp]) -> list[Hashable] | None:
+    return None if labels is None else [labels[row] for row in rows.tolist()]

@@ -113,9 +113,9 @@ def funnel(reading: Reading, stages: Stages = DEFAULT) -> Funnel:
 
 
 def rows_by_stage(data: Funnel, condition: str, input: str = "audio") -> dict[str, StageRow]:
-    """Return stage → headline row under one condition; without a condition, under the first one with the input `input`.
+    """Return stage → headline row for one condition.
 
-    Rows that no case counts for are left out.
+    Without a condition, the first condition with the input `input` is used. Rows without cases are left out.
     """
     condition = condition or next((r.condition for r in data.rows if r.condition.endswith(f"/{input}")), "")
     rows = headline([row for row in data.rows if row.condition == condition])

@@ -12,7 +12,7 @@ SUPPLIES = {"lb1": "run with --levels 1,2"}  # board that needs no judge → adv
 
 
 def advice(data: Leaderboard) -> list[str]:
-    """Return, for each board without a run, the command whose results would put a run on the board."""
+    """Return one command for each board on which no run has a place. The command's results put a run on the board."""
     lines = []
     has_runs = any(entrant.run is not None for entrant in data.entrants)
     for board in data.boards if has_runs else ():

@@ -49,8 +49,10 @@ LEGEND = {
 
 
 def draw(source: FigureSource, width: float) -> Drawing:
-    """Draw how often answers change with the voice, how often in the right direction, and how often a cue is named
-    on clips with and without a cue."""
+    """Draw how often answers change with the voice, how often correctly, and how often a cue is named.
+
+    The last share is drawn for clips with a cue and for clips without one.
+    """
     results = source.results_of("sensitivity", Counterfactual)
     answers = _answers(source, results)
     cued = [(f.runs[0], _cue(source, f, row)) for f in results if (row := _false_cue(source, f)) is not None]

@@ -54,7 +54,7 @@ class TextRow(Struct, frozen=True):
 
 
 class UnsolvedRow(Struct, frozen=True):
-    """Questions that no text-only answer gets right, asked with audio.
+    """The questions that no text-only answer gets right, and the accuracy of the answers to audio on these questions.
 
     `questions` is the number of questions with a text-only answer, `unsolved` the number of those for which every
     text-only answer is wrong.
@@ -88,11 +88,11 @@ class TextOnly(Struct, frozen=True):
 
 
 def text_only(reading: Reading, others: Sequence[Reading] = (), *, deaf: Sequence[Reading] = ()) -> TextOnly:
-    """Compare the answers to audio in `reading` with answers to transcripts. If `reading` has none of the latter, a run
-    of the same model in `others` supplies them.
+    """Compare the answers to audio in `reading` with answers to transcripts.
 
-    Every answer to a transcript, in `reading` or in `others`, of any model, is a text-only try. So is every answer in
-    the `deaf` runs, whose models get only the words.
+    If `reading` has no answers to transcripts, a run of the same model in `others` supplies them. Every answer to a
+    transcript, in `reading` or in `others`, of any model, is a text-only try. So is every answer in the `deaf` runs,
+    whose models get only the words.
     """
     pairs, notes = _pairs(reading, others)
     unsolved = _unsolved(reading, others, deaf)

@@ -38,8 +38,7 @@ NARROWEST, GAP = 62.0, 10.0  # the least width of a column of cues, and the gap 
 
 
 def draw(source: FigureSource, width: float) -> Drawing:
-    """Draw replies without a stated cue, with the true cue stated and with a wrong cue stated, and the gain by cue,
-    sorted."""
+    """Draw replies with no cue stated, the true cue stated and a wrong cue stated, and the sorted gain by cue."""
     results = source.results_of("upper", Upper)
     shown = [(f, row) for f in results for row in _overall(f)]
     if not shown:

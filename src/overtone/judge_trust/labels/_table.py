@@ -18,7 +18,12 @@ from overtone.spec import suggest
 SOUNDS = {"clip": "clip", "a": "a", "b": "b"}  # and NAME_sound for any of clip, reply, a, b
 SYSTEMS = {"system": "reply", "system_a": "a", "system_b": "b"}
 PLAIN = ("id", "group", "rater", "dimension", "value", "style", "condition", "repeat", *SYSTEMS)
+OF_THE_ANSWER = (  # columns of the studio's export about an answer, not about what was rated
+    "study", "run", "unit", "item", "session", "order", "kind", "usable", "payable", "at", "ms", "headphones", "swap",
+    "second_first", "sound", "remark", "typed",
+)  # fmt: skip
 TEXTS = ("cue", "topic", "words", "context", "reply", "reply_a", "reply_b", "reference", "note")
+UNUSABLE = ("0", "no", "false")
 WORDS = {"a", "b", "tie", "yes", "no"}  # a wide column with only these words has ratings
 
 
@@ -110,7 +115,7 @@ def _rating_columns(columns: list[str], rows: list[Row], dimensions: Collection[
     for name in columns:
         if name in dimensions and name not in ("id", "rater"):
             rated.append(name)
-        elif name not in PLAIN and name not in TEXTS and name not in SOUNDS and not name.endswith("_sound"):
+        elif name not in (*PLAIN, *TEXTS, *OF_THE_ANSWER) and name not in SOUNDS and not name.endswith("_sound"):
             given = [text for row in rows if (text := _text(row.cells.get(name)))]
             if given and all(_is_number(text) or text.lower() in WORDS for text in given):
                 rated.append(name)
@@ -130,6 +135,9 @@ class _Reader:
         return DataError(f"{shown(str(self.path))}, {row.where}: {shown(text)}")
 
     def add(self, row: Row) -> None:
+        """Add a row. An answer of a session that a study found not usable is left out."""
+        if _text(row.cells.get("usable")).lower() in UNUSABLE:
+            return
         unit = self._unit(row)
         earlier = self.units.get(unit.id)
         self.units[unit.id] = unit if earlier is None else self._merged(row, earlier, unit)
@@ -177,7 +185,7 @@ class _Reader:
         for column, value in row.cells.items():
             key = column.removesuffix("_sound") if column.endswith("_sound") else SOUNDS.get(column)
             text = _text(value)
-            if not text or column in PLAIN or column in self.wide:
+            if not text or column in PLAIN or column in OF_THE_ANSWER or column in self.wide:
                 continue
             if key is None:
                 texts[column] = text
