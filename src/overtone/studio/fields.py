@@ -18,7 +18,7 @@ MAX_TEXT = 4000  # characters of a text answer
 
 
 class Field(Struct, frozen=True, kw_only=True):
-    """One question of a page. `key` is the dimension of the labels that its answers become."""
+    """One question of a page. Its answers become labels of the dimension `key`."""
 
     key: str
     label: str
@@ -37,25 +37,31 @@ class Scale(Field, frozen=True, kw_only=True, tag="scale"):
 
 
 class Choice(Field, frozen=True, kw_only=True, tag="choice"):
-    """One of a few answers: value → text on the button."""
+    """A question with a few answers, of which a person chooses one: value → text on the button."""
 
     options: dict[str, str]
 
 
 class Tags(Field, frozen=True, kw_only=True, tag="tags"):
-    """Any number of a few answers. `none` is the value of "none of these", which excludes the others."""
+    """A question with a few answers, of which a person may choose any number.
+
+    `none` is the value of "none of these", which excludes the others. `groups` are headings of long lists: heading →
+    values.
+    """
 
     options: dict[str, str]
     none: str = ""
+    groups: dict[str, tuple[str, ...]] = {}
 
 
 class Slider(Field, frozen=True, kw_only=True, tag="slider"):
-    """A number between two ends, with a text at each end."""
+    """A number between two ends, with a text at each end. `marks` name equal intervals, from low to high."""
 
     low: float
     high: float
     step: float = 1.0
     ends: tuple[str, str] = ("", "")
+    marks: tuple[str, ...] = ()
 
 
 class Text(Field, frozen=True, kw_only=True, tag="text"):
@@ -68,7 +74,7 @@ AnyField = Scale | Choice | Tags | Slider | Text
 
 
 def check(field: AnyField, value: object) -> Value:
-    """Return a checked answer. Raises DataError that says which answers the question allows."""
+    """Return the answer if the question allows it. Raises DataError that lists the allowed answers."""
     match field:
         case Scale():
             if isinstance(value, int) and not isinstance(value, bool) and field.low <= value <= field.high:

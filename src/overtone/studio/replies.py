@@ -1,10 +1,11 @@
-"""Spoken replies of a run, as a study uses them: the sounds, the words, and the identity that labels refer to."""
+"""The spoken replies of a run as a study uses them: sounds, words, and the identity to which labels refer."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import soundfile
@@ -22,14 +23,14 @@ PEAK = 0.97  # full scale is 1
 
 
 class Sound(Struct, frozen=True):
-    """A sound on disk. A file whose SHA-256 is another one is not played."""
+    """A sound on disk. It is not played if the file's SHA-256 has changed."""
 
     path: str
     sha256: str
 
 
 class SpokenReply(Struct, frozen=True):
-    """One spoken reply of a run to an item. `clip` is what the user said, if its file is there."""
+    """One spoken reply of a run to an item. `clip` is the user's utterance, if its file exists."""
 
     run: str
     item: str
@@ -40,25 +41,46 @@ class SpokenReply(Struct, frozen=True):
     texts: dict[str, str]  # cue, topic, words, reply
     sound: Sound
     clip: Sound | None = None
+    reference: Sound | None = None  # the benchmark's spoken reply
+    language: str = ""  # BCP-47 tag
 
     @property
     def key(self) -> tuple[str, str, int]:
-        """The request, which replies of several runs share."""
+        """The request that the reply answers. Replies of several runs to the same request share it."""
         return self.item, self.condition, self.repeat
 
     @property
     def id(self) -> str:
-        """A name for this reply in the study, which tells a reader nothing."""
+        """A name for this reply in the study, which does not reveal the run."""
         return hashlib.sha256(repr((self.run, *self.key, self.sound.sha256)).encode()).hexdigest()[:16]
 
 
+class UserClip(Struct, frozen=True):
+    """The user's clip of one item, of a run or of a set."""
+
+    item: str
+    group: str
+    style: str
+    cue: str  # slug; "" for none
+    words: str
+    language: str
+    path: str  # from the set's folder; the same clip has the same path in every source
+    sound: Sound
+
+
 class RunReplies(Struct, frozen=True):
-    """A run as a source of replies. `silent` counts answered conversations without audio."""
+    """A source of replies and clips (a run), or of clips only (a built set).
+
+    `silent` is the number of answered conversations without audio.
+    """
 
     name: str
     folder: Path
     replies: tuple[SpokenReply, ...]
     silent: int
+    benchmark: str = ""
+    kind: Literal["run", "set"] = "run"
+    clips: tuple[UserClip, ...] = ()
 
 
 def read(folder: Path, name: str = "") -> RunReplies:
@@ -84,8 +106,9 @@ def read(folder: Path, name: str = "") -> RunReplies:
                     f"{shown(str(folder))}: the reply to {shown(ask.item.id)} has lost its sound {sound.name}; "
                     "restore the run's folder audio, or run 'overtone verify' to list all losses"
                 )
-            found.append(_reply(called, ask, Sound(str(sound), ask.reply.audio), _clip(ask, root, clips)))
-    return RunReplies(called, folder, tuple(found), silent)
+            clip, reference = _clip(ask, root, clips), _reference(ask, root)
+            found.append(_reply(called, ask, Sound(str(sound), ask.reply.audio), clip, reference))
+    return RunReplies(called, folder, tuple(found), silent, meta.get("benchmark", ""))
 
 
 def _exists(path: Path) -> bool:
@@ -95,21 +118,34 @@ def _exists(path: Path) -> bool:
         raise StoreError(f"{shown(str(path))}: {error.strerror}") from None
 
 
-def _reply(run: str, ask: Ask, sound: Sound, clip: Sound | None) -> SpokenReply:
+def _reply(run: str, ask: Ask, sound: Sound, clip: Sound | None, reference: Sound | None) -> SpokenReply:
     known = texts(ask)
-    told = {name: known[name] for name in ("cue", "topic", "words", "reply")}
+    shared = {name: known[name] for name in ("cue", "topic", "words", "reply")}
     item = ask.item
-    return SpokenReply(run, item.id, ask.condition, ask.repeat, item.group or item.case, style(item), told, sound, clip)
+    return SpokenReply(
+        run, item.id, ask.condition, ask.repeat, item.group or item.case, style(item), shared, sound, clip, reference,
+        item.language,
+    )  # fmt: skip
 
 
 def _clip(ask: Ask, root: str, clips: dict[str, tuple[str, int, int, float]]) -> Sound | None:
     clip = ask.item.turns[-1].clip
-    if clip is None or not root:
-        return None
-    path = inside(Path(root), clip.path)
-    if not _exists(path):
+    if clip is None or (path := _file(root, clip.path)) is None:
         return None
     return Sound(str(path), clips[clip.path][0] if clip.path in clips else sha256(path))
+
+
+def _reference(ask: Ask, root: str) -> Sound | None:
+    path = _file(root, ask.item.turns[-1].reference_audio or ask.item.reference_audio)
+    return Sound(str(path), sha256(path)) if path else None
+
+
+def _file(root: str, relative: str) -> Path | None:
+    """Return a file of the benchmark, or None if it is not there."""
+    if not root or not relative:
+        return None
+    path = inside(Path(root), relative)
+    return path if _exists(path) else None
 
 
 def check(sound: Sound) -> None:

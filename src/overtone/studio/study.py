@@ -1,35 +1,59 @@
-"""The study file: TOML that a person can read and edit. Read completely and checked, or refused with the reason."""
+"""The study file: TOML that a person can read and edit. Read completely and checked, or refused with the place."""
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import re
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
+from msgspec.inspect import type_info
 
 from overtone.errors import DataError, UsageError
 from overtone.paths import read_plain, shown, user_path
+from overtone.spec import suggest
+from overtone.studio import study_checks
 
 MOST_BYTES = 1 << 20
 SHOWS = ("cue", "topic", "words", "reply")  # texts that raters may see
 REQUIRED_BEYOND_LOOPBACK = ("controller", "contact", "approval", "retention", "debriefing")
-_ID = re.compile(r"[a-z0-9]{12}")
+DISTRESSING = ("sobbing", "shout", "moan", "fear")  # cues that a person may skip unless the study says otherwise
+
+SourceKind = Literal["run", "set", "scripts"]
 
 
-class Source(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A run whose replies are heard. `path` is relative to the study file; `gain_db` applies to all its replies."""
+class Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table of the study file."""
 
+
+class Source(Section, frozen=True, kw_only=True):
+    """A run whose replies are heard, a built set, or scripts. `path` is relative to the study file.
+
+    `gain_db` applies to all sounds of the source.
+    """
+
+    kind: SourceKind = "run"
     name: str
     path: str
     gain_db: float = 0.0
 
 
-class People(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Texts that raters read before they begin and at the end."""
+class ConsentPart(Section, frozen=True, kw_only=True):
+    """A separate consent, besides the one to take part, e.g. to publish recordings."""
+
+    key: str
+    text: str
+    required: bool = False
+    default: bool = False
+
+
+class People(Section, frozen=True, kw_only=True, rename={"parts": "part"}):
+    """Texts that people read before they begin and at the end, and the last day of withdrawal (YYYY-MM-DD)."""
 
     consent: str
     controller: str = ""
@@ -38,9 +62,11 @@ class People(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     retention: str = ""
     debriefing: str = ""
     warning: str = ""
+    withdraw_until: str = ""
+    parts: tuple[ConsentPart, ...] = ()
 
 
-class Checks(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Checks(Section, frozen=True, kw_only=True):
     """How many questions of each kind a session has besides the rated ones, and whether headphones are tested."""
 
     headphones: bool = True
@@ -48,32 +74,127 @@ class Checks(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     training: int = 2
     traps: int = 1
     gold: int = 1
+    repeats: int = 0
+    anchors: int = 2
 
 
-class Database(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Question(Section, frozen=True, kw_only=True):
+    """A question before the first rating. Answers outside `accept` screen a person out; empty: all are accepted."""
+
+    key: str
+    question: str
+    options: dict[str, str]
+    accept: tuple[str, ...] = ()
+
+
+class Qualification(Section, frozen=True, kw_only=True, rename={"questions": "question"}):
+    """The questions that decide who can take part."""
+
+    text: str = ""
+    questions: tuple[Question, ...] = ()
+
+
+class Loudness(Section, frozen=True, kw_only=True):
+    """The sounds that share one gain: those of a system, all of the study, or each clip. Peaks are always limited.
+
+    The gain of a system is its source's `gain_db`; for the set it is the lowest of these. What the user said has
+    a gain of its own. No part of 0.4 s is played louder than `cap_db`, to protect
+    the listener's ears.
+    """
+
+    per: Literal["system", "set", "clip"] = "system"
+    clips_gain_db: float = 0.0
+    cap_db: float = -12.0
+
+
+class Care(Section, frozen=True, kw_only=True):
+    """Rules that make a session bearable: a break after that many screens, and cues that can be skipped."""
+
+    break_every: int = 10
+    skippable: tuple[str, ...] = DISTRESSING
+
+
+class Recruitment(Section, frozen=True, kw_only=True):
+    """The platform that sends people, and the codes that it expects when they leave."""
+
+    platform: Literal["", "prolific", "mturk"] = ""
+    completion_code: str = ""
+    screen_out_code: str = ""
+    no_consent_code: str = ""
+    return_url: str = ""
+
+
+class LabelSettings(Section, frozen=True, kw_only=True):
+    """The controls of the design label: cues by name (or "emotions", or "all"), and further controls."""
+
+    cues: tuple[str, ...] = ("all",)
+    intensity: bool = True
+    sliders: bool = False
+
+
+class MushraSettings(Section, frozen=True, kw_only=True):
+    """The reference of the design mushra: the benchmark's spoken reply, or the clip that a codec's run was given."""
+
+    reference: Literal["reply", "clip"] = "reply"
+    anchor: bool = True
+    gain_db: float = 0.0
+
+
+class RecordSettings(Section, frozen=True, kw_only=True):
+    """The licence under which speakers may let their recordings be published, as an SPDX identifier; and a built set
+    with an example of each delivery, relative to the study file ("": no examples)."""
+
+    licence: str = "CC-BY-4.0"
+    examples: str = ""
+
+
+class ReviewSettings(Section, frozen=True, kw_only=True):
+    """The subject and the round of a review, and the study files of the earlier rounds, relative to this one."""
+
+    subject: Literal["scripts", "questions", "clips"] = "scripts"
+    round: int = 1
+    earlier: tuple[str, ...] = ()
+
+
+class Database(Section, frozen=True, kw_only=True):
     """Where answers are stored: sqlite:FILE, relative to the study file, or postgresql://…"""
 
     url: str
 
 
-class Study(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"sources": "run"}):
+class Study(Section, frozen=True, kw_only=True, rename={"sources": "source"}):
     """One study. `sha256` covers everything that decides what is asked; texts for people may change."""
 
     id: str
     title: str
     design: str
     rubrics: tuple[str, ...] = ()
+    of: Literal["replies", "clips"] = "replies"
     raters: int
     session: int
+    sessions: int = 1
     votes: int
     overlap: int = 0
     units: int = 0
     seed: int = 0
     reserve_minutes: float = 30.0
     shows: tuple[str, ...] = ()
+    play_clip: bool = True
     reasons: bool = False
+    remark: bool = False
+    one_question_per_person: bool = False
+    adaptive: bool = False
+    languages: tuple[str, ...] = ()
     people: People
     checks: Checks = Checks()
+    qualification: Qualification = Qualification()
+    loudness: Loudness = Loudness()
+    care: Care = Care()
+    recruitment: Recruitment = Recruitment()
+    label: LabelSettings = LabelSettings()
+    mushra: MushraSettings = MushraSettings()
+    record: RecordSettings = RecordSettings()
+    review: ReviewSettings = ReviewSettings()
     store: Database
     sources: tuple[Source, ...]
     path: Path = Path()
@@ -81,8 +202,10 @@ class Study(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, renam
     @property
     def sha256(self) -> str:
         """A hash of the settings that must not change once there are answers."""
-        content = (self.id, self.design, self.rubrics, self.units, self.seed, self.shows, self.reasons)
-        runs = [(run.name, run.gain_db) for run in self.sources]
+        content = (self.id, self.design, self.rubrics, self.of, self.units, self.seed, self.shows, self.play_clip,
+                   self.reasons, self.one_question_per_person, self.loudness, self.label, self.mushra, self.record,
+                   self.review)  # fmt: skip
+        runs = [(run.kind, run.name, run.gain_db) for run in self.sources]
         return hashlib.sha256(msgspec.json.encode((content, runs))).hexdigest()
 
     @property
@@ -95,8 +218,13 @@ class Study(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, renam
         """The notices that a study needs before people elsewhere can take part."""
         return [name for name in REQUIRED_BEYOND_LOOPBACK if not getattr(self.people, name).strip()]
 
+    def withdrawal_open(self, today: datetime.date) -> bool:
+        """Return whether people can still withdraw on this day."""
+        until = self.people.withdraw_until
+        return not until or today <= datetime.date.fromisoformat(until)
+
     def folder(self, source: Source) -> Path:
-        """Return the folder of a run."""
+        """Return the folder of a source."""
         return self.path.parent / user_path(source.path)
 
 
@@ -105,113 +233,68 @@ def read(path: Path) -> Study:
     where = shown(str(path))
     if not path.is_file():
         raise UsageError(f"the study {where} does not exist; 'overtone studio new {where} --from RUN' makes one")
+    text = ""
     try:
-        tree: dict[str, Any] = tomllib.loads(read_plain(path, MOST_BYTES).decode("utf-8"))
+        text = read_plain(path, MOST_BYTES).decode("utf-8")
+        tree: dict[str, Any] = tomllib.loads(text)
         if "path" in tree:
-            raise DataError(f"{where}: unknown key path; correct the file")
+            raise DataError(f"{where}{_line(text, 'path')}: unknown setting 'path'; correct the file")
         study = msgspec.convert(tree, Study)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise DataError(f"{where}: is not valid TOML ({error}); correct the file") from None
+    except tomllib.TOMLDecodeError as error:
+        found = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", str(error), re.S)
+        line, what = (f", line {found[2]}", f"{found[1]} at column {found[3]}") if found else ("", str(error))
+        raise DataError(f"{where}{line}: is not valid TOML ({shown(what)}); correct the file") from None
     except msgspec.ValidationError as error:
-        raise DataError(f"{where}: {error}; correct the file") from None
+        keys = _path_of(str(error))
+        told = _unknown(keys) if "unknown field" in str(error) else str(error)
+        raise DataError(f"{where}{_line(text, *keys)}: {told}; correct the file") from None
     study = msgspec.structs.replace(study, path=path.resolve())
-    _check(study, where)
+    if mistake := study_checks.mistake(study):
+        raise DataError(f"{where}{_line(text, *mistake.place)}: {mistake.text}")
     return study
 
 
-def _check(study: Study, where: str) -> None:
-    def wrong(what: str) -> DataError:
-        return DataError(f"{where}: {what}")
-
-    if not _ID.fullmatch(study.id):
-        raise wrong("id must be the twelve characters that 'overtone studio new' wrote")
-    for name in ("raters", "session", "votes"):
-        if not 1 <= getattr(study, name) <= 100_000:
-            raise wrong(f"{name} must be a whole number from 1 to 100000")
-    for name, value in (("overlap", study.overlap), ("units", study.units)):
-        if value < 0:
-            raise wrong(f"{name} must be 0 or more")
-    if study.overlap > study.session:
-        raise wrong(f"overlap ({study.overlap}) must not be larger than session ({study.session})")
-    if not 1 <= study.reserve_minutes <= 24 * 60:
-        raise wrong("reserve_minutes must be from 1 to 1440")
-    for name in ("training", "traps", "gold"):
-        if not 0 <= getattr(study.checks, name) <= 20:
-            raise wrong(f"checks.{name} must be from 0 to 20")
-    if strange := [name for name in study.shows if name not in SHOWS]:
-        raise wrong(f"shows has {strange[0]!r}; raters can see {', '.join(SHOWS)}")
-    if not study.people.consent.strip():
-        raise wrong("people.consent is empty; write what raters agree to")
-    names = [run.name for run in study.sources]
-    if not names or len(set(names)) < len(names):
-        raise wrong("it needs at least one [[run]], each with a name of its own")
-    if not re.match(r"sqlite:.|postgres(ql)?://.", study.store.url):
-        raise wrong("store.url must be sqlite:FILE or postgresql://…")
+def _unknown(keys: Sequence[str]) -> str:
+    """Return the error of a setting that its section does not have, with the most similar one that it has."""
+    *sections, name = keys
+    kind: Any = type_info(Study)
+    for key in sections:
+        if not key.startswith("["):
+            kind = next(field.type for field in kind.fields if field.encode_name == key)
+            kind = getattr(kind, "item_type", kind)  # of a table that can occur several times
+    known = [field.encode_name for field in kind.fields if field.encode_name != "path" or sections]
+    place = ".".join(key for key in sections if not key.startswith("["))
+    return f"unknown setting {shown(name)!r}{f' in [{place}]' if place else ''}{suggest(name, known)}"
 
 
-# ── writing ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-CONSENT = """\
-You will listen to short recordings of a voice assistant and answer questions about them.
-We store your answers, how long they took, and the results of the sound check, under a random number: neither your \
-name nor your network address. You can stop at any time by closing the page. You can withdraw on every page: your \
-answers are then deleted.
-I am an adult, I have read this, and I take part of my own free will."""
-
-_FILE = """\
-# A study of Overtone's studio. Everything can be edited before the first answer; afterwards only [people],
-# raters, session, votes, overlap, reserve_minutes and [checks].
-id = {id}
-title = {title}
-design = {design}            # acr: rate each reply; ab: choose between two
-rubrics = {rubrics}      # whose questions are asked, with their scales and anchors
-raters = {raters}              # people expected
-session = {session}             # replies or pairs that one person rates
-votes = {votes}                # wanted per reply or pair
-overlap = {overlap}              # rated by everybody, to measure agreement
-units = {units}              # replies or pairs in the study, drawn with the seed; 0: all
-seed = {seed}
-reserve_minutes = 30     # without an answer, a person's open places go back to the others
-shows = {shows}        # texts that raters see: cue, topic, words (of the user), reply
-reasons = false          # ab: also ask what decided
-
-[people]
-# All notices are needed before the server listens beyond this machine.
-consent = {consent}
-controller = ""          # who is responsible for the data
-contact = ""             # an address for questions and withdrawal
-approval = ""            # number of the ethics approval, or why none is needed
-retention = ""           # when the data will be deleted
-debriefing = ""          # shown at the end: what the study is about
-warning = ""             # e.g. that some recordings contain crying
-
-[checks]
-headphones = true        # six trials; the result is stored with the answers
-require_headphones = false
-training = {training}             # answered first and not counted
-traps = {traps}                # "how many tones do you hear?"
-gold = {gold}                 # questions with a known answer: one reply is played backwards
-
-[store]
-url = {url}              # or postgresql://USER@HOST/DATABASE, password in PGPASSWORD
-"""
+def _path_of(message: str) -> tuple[str, ...]:
+    """Return the keys that an error of msgspec names: `... unknown field `x` - at `$.checks`` is checks, x."""
+    at = re.search(r"at `\$\.?([^`]*)`", message)
+    field = re.search(r"unknown field `([^`]+)`", message)
+    keys = [key for key in re.split(r"\.|(\[\d+\])|\[\.\.\.\]", at[1]) if key] if at else []
+    return (*keys, field[1]) if field else tuple(keys)
 
 
-def toml(value: object) -> str:
-    """Return a value as TOML: text, a number, or a list of texts."""
-    if isinstance(value, str):
-        if "\n" in value and "'''" not in value:
-            return '"""\n' + value.replace("\\", "\\\\").replace('"', '\\"') + '"""'
-        return msgspec.json.encode(value).decode().replace("\x7f", "\\u007f")
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(toml(one) for one in value) + "]"
-    return str(value)
-
-
-def text_of(values: dict[str, Any], sources: list[Source]) -> str:
-    """Return the text of a new study file, with comments for its editor."""
-    body = _FILE.format(**{name: toml(value) for name, value in values.items()})
-    for source in sources:
-        body += "\n[[run]]\n"
-        body += f"name = {toml(source.name)}\npath = {toml(source.path)}\n"
-        body += f"gain_db = {source.gain_db}         # for all replies of this run; keeps differences within it\n"
-    return body
+def _line(text: str, *keys: str) -> str:
+    """Return ", line N" of the setting with these keys (a number in brackets counts tables of one name), or ""."""
+    names = [key for key in keys if not key.startswith("[")]
+    wanted = [int(key[1:-1]) for key in keys if key.startswith("[")]
+    table, seen = "", {}  # type: tuple[str, dict[str, int]]
+    found = 0
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := re.match(r"\s*\[\[?\s*([^\]]+?)\s*\]", line):
+            table = header[1]
+            seen[table] = seen.get(table, -1) + 1
+        current = not wanted or seen.get(table, 0) == wanted[0]
+        if table == ".".join(names) and header and current:
+            found = found or number
+        if (
+            names
+            and table == ".".join(names[:-1])
+            and current
+            and re.match(rf'\s*"?{re.escape(names[-1])}"?\s*=', line)
+        ):
+            return f", line {number}"
+    return f", line {found}" if found else ""

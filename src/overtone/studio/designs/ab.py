@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from overtone.errors import UsageError
 from overtone.judges.rubric import Rubric
-from overtone.studio.designs import Answered, Design, LabelRow, Unit, label_cells
+from overtone.studio.designs import REMARK, Answered, Design, LabelRow, Spread, Unit, pair_cells, votes
 from overtone.studio.fields import AnyField, Choice, Tags, Value
 from overtone.studio.replies import RunReplies
 from overtone.studio.study import Study
@@ -23,8 +23,8 @@ REASONS = {"understood": "how well the user was understood", "content": "what wa
 TIES = ("both_good", "both_bad")  # ties in a ranking; "cannot tell" is missing
 
 
-def units(runs: Sequence[RunReplies]) -> list[Unit]:
-    """Return one unit per pair of runs and request that both answered."""
+def units(study: Study, runs: Sequence[RunReplies]) -> list[Unit]:
+    """Return one unit for each pair of runs and each request that both runs answered."""
     pairs = []
     for one, other in itertools.combinations(runs, 2):
         by_key = {reply.key: reply for reply in other.replies}
@@ -37,7 +37,9 @@ def units(runs: Sequence[RunReplies]) -> list[Unit]:
 def check_rubric(rubric: Rubric) -> None:
     """Raise UsageError for a rubric that does not compare two replies with one question."""
     if rubric.subject != "pair" or len(rubric.dimensions) > 1 or not {"A", "B"} <= set(rubric.dimensions[0].choices):
-        raise UsageError(f"the rubric {rubric.name} does not choose between two replies; ab needs pair or pair-voice")
+        raise UsageError(
+            f"the rubric {rubric.name} does not choose between two replies; use one that does, such as pair-voice"
+        )
 
 
 def fields(rubrics: Sequence[Rubric], study: Study) -> tuple[AnyField, ...]:
@@ -53,34 +55,43 @@ def fields(rubrics: Sequence[Rubric], study: Study) -> tuple[AnyField, ...]:
 
 
 def gold(fields: Sequence[AnyField], rubrics: Sequence[Rubric], reversed_side: int) -> dict[str, list[Value]]:
-    """Return the right answers if one side is played backwards: the other one, or that both are bad."""
+    """Return the right answers if one side is played backwards: the other side, or that both are bad."""
     return {fields[0].key: ["BA"[reversed_side], "both_bad"]}
 
 
-def labels(answered: Answered) -> list[LabelRow]:
-    """Return a label for the first run and a vote for both runs. "Cannot tell" is a missing answer and gives none."""
-    key, chosen = next(iter(answered.values.items()))
+def labels(answered: Answered, study: Study) -> list[LabelRow]:
+    """Return a label for the first run and a vote for both runs; nothing for "cannot tell", which is a missing
+    answer."""
+    key, chosen = next((key, value) for key, value in answered.values.items() if key not in ("reasons", REMARK))
     if chosen == "cannot_tell":
         return []
-    first, second = answered.unit.replies
+    first, _ = answered.unit.replies
+    if answered.swap:
+        chosen = {"A": "B", "B": "A"}.get(str(chosen), chosen)
     winner = "tie" if chosen in TIES else str(chosen)
-    if answered.swap and winner in ("A", "B"):
-        winner = {"A": "B", "B": "A"}[winner]
-    about = label_cells(first, answered.rater)
-    systems = {"system_a": first.run, "system_b": second.run}
-    words = {name: first.texts[name] for name in ("cue", "topic", "words")}
-    replies = {"reply_a": first.texts["reply"], "reply_b": second.texts["reply"]}
-    label = LabelRow(first.run, "labels", {**about, **systems, **words, **replies, "dimension": key, "value": winner})
-    vote = {"case": first.item, "condition": first.condition, "group": first.group, "a": first.run, "b": second.run}
-    cast = {**vote, "winner": winner, "rater": answered.rater, "answer": chosen, "second_first": int(answered.swap)}
-    return [label, *(LabelRow(run, "votes", cast) for run in (first.run, second.run))]
+    label = LabelRow(first.run, "labels", {**pair_cells(answered), "dimension": key, "value": winner})
+    reasons = answered.values.get("reasons")
+    why = {"reasons": " ".join(reasons)} if isinstance(reasons, list) and reasons else {}
+    return [label, *votes(answered, winner, {"answer": chosen, **why})]
 
 
 DESIGN = Design(
     summary="choose between two runs' replies to the same clip",
+    noun="pairs",
+    layout="pair",
     sides=("A", "B"),
     runs=2,
     rubric="pair-voice",
+    most_rubrics=1,
+    # of a vote worth 1 for A, −1 for B and 0 for a tie, so that the mean is the lead that results show
+    spread=Spread(
+        item=0.6,
+        rater=0.16,
+        error=0.6,
+        span=2,
+        unit="share of the votes for one minus share for the other",
+        paired=True,
+    ),
     units=units,
     check_rubric=check_rubric,
     fields=fields,

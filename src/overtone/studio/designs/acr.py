@@ -6,19 +6,19 @@ from collections.abc import Sequence
 
 from overtone.errors import UsageError
 from overtone.judges.rubric import Rubric
-from overtone.studio.designs import Answered, Design, LabelRow, Unit, label_cells
+from overtone.studio.designs import REMARK, Answered, Design, LabelRow, Spread, Unit, label_cells, note, sound_cell
 from overtone.studio.fields import AnyField, Value, of_dimension
 from overtone.studio.replies import RunReplies
 from overtone.studio.study import Study
 
 
-def units(runs: Sequence[RunReplies]) -> list[Unit]:
+def units(study: Study, runs: Sequence[RunReplies]) -> list[Unit]:
     """Return one unit per spoken reply."""
     return [Unit(reply.id, reply.group, run.name, (reply,)) for run in runs for reply in run.replies]
 
 
 def check_rubric(rubric: Rubric) -> None:
-    """Raise UsageError for a rubric that does not rate single replies."""
+    """Raise UsageError unless the rubric rates single replies."""
     if rubric.subject != "reply":
         raise UsageError(f"the rubric {rubric.name} judges a {rubric.subject}; acr rates single replies, e.g. echomind")
 
@@ -30,34 +30,40 @@ def fields(rubrics: Sequence[Rubric], study: Study) -> tuple[AnyField, ...]:
 
 
 def gold(fields: Sequence[AnyField], rubrics: Sequence[Rubric], reversed_side: int) -> dict[str, list[Value]]:
-    """Return the right answers about speech played backwards: the worst, and the next one on a scale."""
+    """Return the right answers about speech that is played backwards: the lowest and the second lowest step of a
+    scale."""
     known = {d.key: d for rubric in rubrics for d in rubric.dimensions}
     right: dict[str, list[Value]] = {}
     for field in fields:
         dimension = known[field.key]
-        if dimension.better == "neither":
+        numbers = [dimension.number(answer) for answer in dimension.menu]
+        if dimension.better == "neither" or len(set(numbers)) < len(numbers):  # no answer is the worst
             continue
         menu = sorted(dimension.menu, key=dimension.number, reverse=dimension.better == "lower")
         right[field.key] = list(menu[: 2 if len(menu) > 3 else 1])
     return right
 
 
-def labels(answered: Answered) -> list[LabelRow]:
+def labels(answered: Answered, study: Study) -> list[LabelRow]:
     """Return one label per question, for the run of the reply."""
     (reply,) = answered.unit.replies
     about = {**label_cells(reply, answered.rater), "system": reply.run, **reply.texts}
-    sound = {"reply_sound": f"audio/{reply.sound.sha256[:2]}/{reply.sound.sha256}.wav"}
+    sound = {"reply_sound": sound_cell(reply), **note(answered)}
     return [
         LabelRow(reply.run, "labels", {**about, **sound, "dimension": key, "value": value})
         for key, value in answered.values.items()
+        if key != REMARK
     ]
 
 
 DESIGN = Design(
     summary="rate each reply on the scales of rubrics",
+    noun="replies",
+    layout="single",
     sides=("reply",),
-    runs=1,
     rubric="echomind",
+    most_rubrics=100,
+    spread=Spread(item=0.6, rater=0.3, error=0.85, span=4, unit="points"),
     units=units,
     check_rubric=check_rubric,
     fields=fields,
