@@ -5,6 +5,17 @@ from __future__ import annotations
 import subprocess
 import sys
 
-for name in ("startup", "wer", "metrics", "bertscore", "arena", "arena_draws", "scoring", "pipeline", "throughput"):
+for name in (
+    "startup",
+    "wer",
+    "metrics",
+    "bertscore",
+    "arena",
+    "arena_draws",
+    "scoring",
+    "pipeline",
+    "throughput",
+    "studio",
+):
     print(f"\n── bench.{name}", flush=True)
     subprocess.run([sys.executable, "-m", f"bench.{name}"], check=True)

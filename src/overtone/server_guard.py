@@ -72,25 +72,34 @@ def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | No
 
 # ── checks ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 class Guard:
-    """Checks the host name and token of a request. `hosts` are additional names of this server.
+    """Checks the host name and token of a request. `hosts` are additional names of this server; paths in `open_paths`
+    need no token.
 
     IP addresses and localhost are always allowed. A web page whose domain points at this machine (DNS rebinding) sends
     that domain as the host and is refused. A page cannot send a JSON body to another origin without a CORS permission,
-    which is never given.
+    which is never given. `command` is named in the advice of errors.
     """
 
-    def __init__(self, hosts: Iterable[str] = (), token: str = "") -> None:
+    def __init__(
+        self,
+        hosts: Iterable[str] = (),
+        token: str = "",
+        command: str = "overtone serve",
+        open_paths: Iterable[str] = OPEN_PATHS,
+    ) -> None:
+        self._command = command
         self._hosts = frozenset(_without_port(host) for host in hosts)
         self._token = token.encode()
+        self._open_paths = frozenset(open_paths)
 
     def check(self, request: web.Request) -> None:
         """Raise Problem for a request that is not meant for this server or does not carry its token."""
         names = request.headers.getall("Host", [])
         if len(names) != 1 or not self._is_ours(_without_port(names[0])):
             called = shown(", ".join(names)[:100])
-            advice = "use its address or localhost, or allow the name with --allow-host of 'overtone serve'"
+            advice = f"use its address or localhost, or allow the name with --allow-host of '{self._command}'"
             raise Problem(403, f"this server is not called {called!r}; {advice}", code="wrong_host")
-        if self._token and request.path not in OPEN_PATHS and not self._has_token(request):
+        if self._token and request.path not in self._open_paths and not self._has_token(request):
             raise Problem(401, "send this server's token as 'Authorization: Bearer TOKEN'", code="invalid_api_key")
 
     def _is_ours(self, name: str) -> bool:
@@ -142,15 +151,31 @@ def exposure(taken: socket.socket, token: str) -> str:
     return f"anyone who can reach {host} can use this server; set a token with --token-file FILE or {TOKEN_VARIABLE}"
 
 
-async def read_json(request: web.Request) -> bytes:
+async def read_json(request: web.Request, limit: int | None = None) -> bytes:
     """Read a request's JSON body. Raises Problem for another content type and for a body too large or slow."""
     if request.content_type != "application/json":
         raise Problem(415, "send the body as JSON, with 'Content-Type: application/json'", code="not_json")
+    return await read_body(request, limit)
+
+
+async def read_body(request: web.Request, limit: int | None = None) -> bytes:
+    """Read a request's body of at most `limit` bytes (None: MAX_BODY). Raises Problem for a larger or slow one."""
+    limit = MAX_BODY if limit is None else limit
+    body = bytearray()
     try:
         async with asyncio.timeout(BODY_SECONDS):
-            return await request.read()
+            async for block in request.content.iter_any():
+                body += block
+                if len(body) > limit:
+                    raise _too_large(limit)
     except TimeoutError:
         raise Problem(408, f"the body did not arrive within {BODY_SECONDS:g} s", code="slow_body") from None
+    return bytes(body)
+
+
+def _too_large(limit: int) -> Problem:
+    size = f"{limit >> 20} MB" if limit >= 1 << 20 else f"{limit >> 10} kB"
+    return Problem(413, f"the body is over {size}; send less", code="too_large")
 
 
 def middlewares(guard: Guard) -> list[Any]:
@@ -163,7 +188,7 @@ def middlewares(guard: Guard) -> list[Any]:
         except Problem as problem:
             answer = problem.response()
         except web.HTTPRequestEntityTooLarge:
-            answer = Problem(413, f"the body is over {MAX_BODY >> 20} MB; send less sound").response()
+            answer = _too_large(MAX_BODY).response()
         except web.RequestPayloadError:  # e.g. the header announces gzip, but the body is not gzip
             answer = Problem(400, "the body cannot be read: it is not in the format its headers state").response()
         except web.HTTPException as error:
@@ -256,26 +281,30 @@ def bound(host: str, port: int) -> socket.socket:
 
 
 @contextlib.asynccontextmanager
-async def listening(app: web.Application, taken: socket.socket) -> AsyncIterator[str]:
-    """Answer requests on a bound socket inside this context; yield the base URL.
+async def listening(
+    app: web.Application, taken: socket.socket, *, path: str = "/v1", connections: int = 0
+) -> AsyncIterator[str]:
+    """Answer requests on a bound socket inside this context; yield the URL of `path`.
 
-    A handler is cancelled when its client disconnects, so that a stream stops.
+    A handler is cancelled when its client disconnects, so that a stream stops. Clients above the number of
+    `connections` (0: MAX_CONNECTIONS) are refused.
     """
+    connections = connections or MAX_CONNECTIONS
     runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=2)
     await runner.setup()
     loop = asyncio.get_running_loop()
-    connections: set[_Connection] = set()
+    made: set[_Connection] = set()
 
     def accept() -> asyncio.Protocol:
-        if len(connections) >= MAX_CONNECTIONS:
+        if len(made) >= connections:
             return _Refused()
         limits = {"keepalive_timeout": IDLE_SECONDS, "access_log": None, "logger": _quiet}
-        return _Connection(connections, runner.server, loop=loop, **limits)
+        return _Connection(made, runner.server, loop=loop, **limits)
 
-    server = await loop.create_server(accept, sock=taken, backlog=MAX_CONNECTIONS)
+    server = await loop.create_server(accept, sock=taken, backlog=connections)
     try:
         host, port = taken.getsockname()[:2]
-        yield f"http://{f'[{host}]' if ':' in host else host}:{port}/v1"
+        yield f"http://{f'[{host}]' if ':' in host else host}:{port}{path}"
     finally:
         server.close()
         await runner.cleanup()
