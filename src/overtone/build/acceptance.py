@@ -23,7 +23,7 @@ from overtone.build.pool import Progress
 from overtone.build.questions import Question
 from overtone.build.review_sheets import decide, read_reviews
 from overtone.build.script import HERE, Collection, sets
-from overtone.build.sound_plan import CLIPS, PLAIN, Job, Options
+from overtone.build.sound_plan import PLAIN, Job, Options, clip_name
 from overtone.build.voices import cast
 
 FILE = "gates.json"
@@ -106,7 +106,7 @@ def sounds(
         clips=frozenset(alone),
         blocks=(*so_far.blocks, *(f"{f.subject}: {f.reason}" for f in result.wholes)),
         rates=result.rates,
-        measures={path.removeprefix(CLIPS): facts.measures for path, facts in result.facts.items()},
+        measures={clip_name(path): facts.measures for path, facts in result.facts.items()},
         transcripts={path: facts.transcript for path, facts in result.facts.items()},
     )
 

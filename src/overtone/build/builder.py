@@ -18,7 +18,7 @@ from overtone.build.licence import Verdict, derive
 from overtone.build.pool import Progress, no_progress
 from overtone.build.script import Collection, Script, first_of_each, read_collection
 from overtone.build.set_texts import write_texts
-from overtone.build.sound_plan import Group, Options, plan
+from overtone.build.sound_plan import Group, Options, home, plan
 from overtone.build.speak_set import Built, Source, Work, speak
 from overtone.build.voices import DEFAULT as DEFAULT_VOICES
 from overtone.build.voices import cast, espeak
@@ -58,12 +58,13 @@ def build(
             "voices that speak the language, and review the clips by ear"
         )
     options = _with_voices(options, collection.languages)
+    collection = _recorded(collection, options)
     work = Work(out, Source(whole.name, whole.licence, frozenset(one.id for one in whole.everything)), options)
     checked = acceptance.texts(collection, reviews, options.seed) if gates else GateReport()
     groups, checked = speak(work, lambda takes: plan(collection, options, takes), checked, gates, jobs, progress)
     checked = _without_unspoken(checked, collection, groups)
     work.put_aside(groups, checked)
-    questions = write_texts(out, whole, collection, checked, options.seed)
+    questions = write_texts(out, whole, collection, checked, options.seed, home(options))
     if gates:
         checked = acceptance.questions(checked, whole, collection, questions, solvers, options.seed, progress)
     acceptance.write_report(out, checked)
@@ -90,6 +91,27 @@ def _with_voices(options: Options, languages: Sequence[str]) -> Options:
                 "each language by itself, with voices that speak it, e.g. --voice 'espeak?male=de+m3&female=de+f2'"
             )
     return options
+
+
+def _recorded(collection: Collection, options: Options) -> Collection:
+    """Leave out the scripts that were not recorded completely, if all voices are recordings that say which ones were.
+
+    Raises UsageError if that leaves none.
+    """
+    known = [getattr(engine, "recorded", None) for engine in cast(options.voices).engines.values()]
+    if any(recorded is None for recorded in known):
+        return collection
+    ids = frozenset().union(*(recorded() for recorded in known if recorded is not None))
+    scripts, conflicts = ([s for s in part if s.id in ids] for part in (collection.scripts, collection.conflicts))
+    if not scripts:
+        raise UsageError(
+            f"no script of {collection.name} has been recorded in all its styles by one speaker whose consent allows "
+            "this; 'overtone studio status STUDY.toml' shows what is missing"
+        )
+    dialogues = tuple(d for d in collection.dialogues if d.id in ids)
+    return msgspec.structs.replace(
+        collection, scripts=tuple(scripts), conflicts=tuple(conflicts), dialogues=dialogues
+    )  # fmt: skip
 
 
 def _without_unspoken(checked: GateReport, part: Collection, groups: Sequence[Group]) -> GateReport:

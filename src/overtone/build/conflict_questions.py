@@ -21,7 +21,7 @@ _AGREE = TWO_WAY["consistency"]
 
 
 def conflict(scripts: Sequence[Script], seed: int) -> list[Question]:
-    """Return three questions on each of the two clips of every script whose words state a cue (`says`)."""
+    """Ask three questions about each script whose words state a cue (`says`). Each question is asked on both clips."""
     conflicting = [s for s in scripts if s.says]
     cues = [slug for s in conflicting for slug in (s.says, s.cue)]
     fair, orders = Fair(cues), Orders(seed)

@@ -11,6 +11,8 @@ FREE = ("CC0-1.0", "CC-PDDC", "MIT", "BSD-2-Clause", "BSD-3-Clause", "Apache-2.0
 UNKNOWN = "unknown"
 RESEARCH = "non-commercial research only"  # allows use, but no licence of its own for what is made from it
 
+UNPUBLISHED = "not for publication"  # a speaker agreed to research only
+
 
 class Ingredient(Struct, frozen=True, order=True):
     """Something a set was made from: texts, a voice, recipes, a recording."""
@@ -33,6 +35,11 @@ def derive(ingredients: Iterable[Ingredient]) -> Verdict:
     conflicts = [f"{_name(p)}: its licence is not known; state it" for p in distinct if not _traits(p.licence)]
     kinds = {p: traits for p in distinct if (traits := _traits(p.licence))}
     conflicts += [f"{_name(p)} allows no changed version" for p, t in kinds.items() if "nd" in t]
+    conflicts += [
+        f"{_name(p)}: a speaker has not agreed to publication; leave such speakers out with ?consent=publication"
+        for p, t in kinds.items()
+        if "closed" in t
+    ]
     commercial = [p for p, t in kinds.items() if t & {"gpl", "sa"} and "nc" not in t]
     restricted = [p for p, t in kinds.items() if "nc" in t]
     if commercial and restricted:
@@ -57,6 +64,8 @@ def _traits(licence: str) -> frozenset[str]:
         return frozenset({"free"})
     if licence == RESEARCH:
         return frozenset({"nc"})
+    if licence == UNPUBLISHED:
+        return frozenset({"closed"})
     if re.fullmatch(r"GPL-[23]\.0(-only|-or-later|\+)?", licence):
         return frozenset({"gpl"})
     creative = re.fullmatch(r"CC-BY((?:-(?:NC|SA|ND))*)-[1-4]\.\d", licence)

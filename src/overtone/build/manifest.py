@@ -44,6 +44,18 @@ class Made(Struct, frozen=True, omit_defaults=True):
         return not self.path.startswith(LEFT_OUT)
 
 
+class SpeakerRecord(Struct, frozen=True, omit_defaults=True):
+    """A person whose recordings are in the set, under a pseudonym, and the uses that the person agreed to."""
+
+    name: str
+    voice: str  # male or female
+    study: str  # id of the study
+    consents: dict[str, bool]
+    consent_sha: str  # version of the text that the person read
+    licence: str
+    guardian: bool = False  # agreed for a person who is not an adult
+
+
 class Manifest(Struct, frozen=True):
     """The record that a build writes next to the clips. `status` says for each cue whether it is validated."""
 
@@ -56,6 +68,7 @@ class Manifest(Struct, frozen=True):
     status: dict[str, str]
     ingredients: tuple[Ingredient, ...]  # of all sounds, and the texts
     clips: tuple[Made, ...]
+    speakers: tuple[SpeakerRecord, ...] = ()  # of recordings made in a study
 
     @property
     def takes(self) -> dict[str, int]:
@@ -72,7 +85,7 @@ def open_folder(out: Path, name: str, *other: str) -> Manifest | None:
         if manifest.name != name:
             raise UsageError(f"{shown(str(out))} holds the set {manifest.name!r}; give another --out for {name!r}")
         return manifest
-    if any((out / file).exists() for file in ("data_synthesis", "audio_response", *other)):
+    if any((out / file).exists() for file in ("data_synthesis", "data_human", "audio_response", *other)):
         raise UsageError(f"{shown(str(out))} holds a benchmark that was not built here; give another --out")
     try:
         out.mkdir(parents=True, exist_ok=True)

@@ -131,7 +131,7 @@ class Library:
         return self._licences.get(path, UNKNOWN)
 
     def counts(self) -> dict[str, int]:
-        """Count the sounds for each scene and event that has any; music counts all its moods."""
+        """Return the number of sounds for each scene and event that has any. The sounds of all moods count as music."""
         out: dict[str, int] = defaultdict(int)
         for slug, paths in self._files.items():
             out[slug.partition("/")[0]] += len(paths)

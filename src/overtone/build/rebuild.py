@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 GATE = "rebuild"
 # replies are not transcribed: they are long, and the set's texts contain their words
-_CLIPS = re.compile(r"data_synthesis/|audio/(?!replies/)|steps/")
+_CLIPS = re.compile(r"data_(synthesis|human)/|audio/(?!replies/)|steps/")
 _MAX_BYTES = 500_000_000
 _FAINT_DB = -40.0  # a band this far below the whole is not compared, because rounding alone changes it
 _VOICED = 0.1  # share of voiced frames that a median pitch needs

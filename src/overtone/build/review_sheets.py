@@ -13,6 +13,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -40,6 +41,14 @@ class Review(Struct, frozen=True):
     note: str = ""
     revised: bool = False
     where: str = ""  # file and line
+
+
+class Reviewed(Protocol):
+    """Something that is reviewed: a script, a dialogue, or a question or clip of a review desk."""
+
+    @property
+    def id(self) -> str:
+        """The name by which verdicts refer to it."""
 
 
 class Round(Struct, frozen=True):
@@ -77,7 +86,7 @@ def sheet(scripts: Sequence[Script | Dialogue], round: int, reviewers: Sequence[
         write = csv.writer(out, lineterminator="\n")
         write.writerow([*COLUMNS, *_SHOWN])
         for script in scripts:
-            write.writerow([str(round), _cell(name), script.id, "", "", *map(_cell, _shown(script))])
+            write.writerow([str(round), _cell(name), script.id, "", "", *map(_cell, material(script).values())])
         files[f"ROUND{round}-{_file_part(name)}.csv"] = b"\xef\xbb\xbf" + out.getvalue().encode()
     return files
 
@@ -88,10 +97,13 @@ _SHOWN = (
 )  # fmt: skip
 
 
-def _shown(s: Script | Dialogue) -> list[str]:
-    if isinstance(s, Dialogue):
-        return _shown_dialogue(s)
+def material(script: Script | Dialogue) -> dict[str, str]:
+    """Return the texts that a reviewer reads, by the name of their column; "" if the script has no such text."""
+    texts = _shown_dialogue(script) if isinstance(script, Dialogue) else _shown(script)
+    return dict(zip(_SHOWN, texts, strict=True))
 
+
+def _shown(s: Script) -> list[str]:
     def cue(slug: str, style: str) -> str:
         kind = s.manner_in(style) if style else ""
         return " ".join(filter(None, (BY_SLUG[slug].phrase, f"({kind})" if kind else ""))) if slug else ""
@@ -144,6 +156,23 @@ def read_reviews(folder: Path) -> list[Review]:
     return [review for _, review in sorted(reviews.items())]
 
 
+def filled(reviews: Sequence[Review]) -> dict[str, bytes]:
+    """Return completed sheets by file name, one per round and reviewer, as `read_reviews` reads them."""
+    files: dict[str, list[Review]] = defaultdict(list)
+    for review in reviews:
+        files[f"ROUND{review.round}-{_file_part(review.reviewer)}.csv"].append(review)
+    out = {}
+    for name, rows in files.items():
+        text = io.StringIO()
+        write = csv.writer(text, lineterminator="\n")
+        write.writerow(COLUMNS)
+        for r in rows:
+            verdict = "revised" if r.revised else r.verdict
+            write.writerow([str(r.round), _cell(r.reviewer), r.script, verdict, _cell(r.note)])
+        out[name] = b"\xef\xbb\xbf" + text.getvalue().encode()
+    return out
+
+
 def _read(path: Path) -> Iterable[Review]:
     try:
         rows = csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline=""), strict=True)
@@ -180,7 +209,7 @@ def _read(path: Path) -> Iterable[Review]:
 
 
 def missing(scripts: Sequence[Script | Dialogue], folder: Path) -> list[str]:
-    """List the gaps of a round: rows without a verdict, and scripts that are in no sheet."""
+    """Return the gaps of a round: rows without a verdict, and scripts that are in no sheet."""
     rows = [review for path in sorted(folder.glob("*.csv")) for review in _read(path)]
     out = [f"{r.where}: {r.script} has no verdict yet" for r in rows if not r.verdict]
     listed: dict[int, set[str]] = defaultdict(set)
@@ -194,7 +223,7 @@ def missing(scripts: Sequence[Script | Dialogue], folder: Path) -> list[str]:
 # ── deciding ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def decide(scripts: Sequence[Script | Dialogue], reviews: Sequence[Review], *, seed: int = 0) -> Decision:
+def decide(scripts: Sequence[Reviewed], reviews: Sequence[Review], *, seed: int = 0) -> Decision:
     """Accept the scripts that more than half of their last round's reviewers accept and none rejects. A script that no
     one rejects is pending if its last round is not the third, or if no majority accepts it."""
     known = {s.id for s in scripts}

@@ -15,16 +15,23 @@ from overtone.build.acceptance import GateReport
 from overtone.build.manifest import write_json
 from overtone.build.questions import Question
 from overtone.build.script import Collection, Dialogue, Script
-from overtone.build.sound_plan import dialogue_file
-
-HOME = "data_synthesis"
+from overtone.build.sound_plan import HUMAN, SYNTHESIS, dialogue_file
 
 
-def write_texts(out: Path, whole: Collection, part: Collection, checked: GateReport, seed: int) -> list[Question]:
-    """Write the scripts, dialogues and questions about the clips in `out`; return the questions."""
-    home = out / HOME
+def write_texts(
+    out: Path, whole: Collection, part: Collection, checked: GateReport, seed: int, home_name: str = SYNTHESIS
+) -> list[Question]:
+    """Write the scripts, dialogues and questions about the clips in `out`; return the questions.
+
+    `home_name` is the folder of the clips. Texts of the other folder, from a build with other voices, are deleted.
+    """
+    home = out / home_name
+    for stale in (out / name for name in (SYNTHESIS, HUMAN) if name != home_name):
+        for path in (*stale.glob("script_info_*.json"), *stale.glob("dialogues.json"), *stale.glob("MCQ/*.json")):
+            path.unlink()
+    source = home_name.removeprefix("data_")
     scripts = [s for s in (*part.scripts, *part.conflicts) if s.id not in checked.scripts]
-    write_json(home / "script_info_synthesis.json", [_script_info(s, checked) for s in scripts])
+    write_json(home / f"script_info_{source}.json", [_script_info(s, checked) for s in scripts])
     dialogues = [d for d in part.dialogues if d.id not in checked.scripts]
     write_json(home / "dialogues.json", [_dialogue_info(d) for d in dialogues])
     ids = {s.id for s in scripts}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import functools
 import hashlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -19,12 +20,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from overtone.build.script import Collection, Dialogue, Script
-from overtone.build.voices import Cast, How, Speaker, VoiceError, cast
+from overtone.build.voices import ROLES, Cast, How, Speaker, VoiceError, cast
 from overtone.build.voices.instructions import instructions
 from overtone.cues import BY_SLUG, CATEGORIES
 from overtone.embedded import version
 
-CLIPS, REPLIES = "data_synthesis/audio/", "audio_response/"
+REPLIES = "audio_response/"
+SYNTHESIS, HUMAN = "data_synthesis", "data_human"  # folders of clips, whose names tell a benchmark their source
+_CLIPS = re.compile(rf"^({SYNTHESIS}|{HUMAN})/audio/")
 PLAIN = "plain"  # style of a clip for the gates only: words of a conflict or dialogue in a plain voice
 OPTIONAL = frozenset({PLAIN, "control"})  # styles that a folder of recordings may lack
 _LISTED = 20
@@ -91,15 +94,27 @@ class Group(Struct, frozen=True):
     licence: str = ""  # licence of the corpus
 
 
+def home(options: Options) -> str:
+    """Return the folder of the clips: HUMAN if people speak all of them, else SYNTHESIS."""
+    human = all(getattr(engine, "human", False) for engine in cast(options.voices).engines.values())
+    return HUMAN if human else SYNTHESIS
+
+
+def clip_name(path: str) -> str:
+    """Return a clip's path relative to its folder `audio/`, which does not depend on who speaks."""
+    return _CLIPS.sub("", path, count=1)
+
+
 def plan(collection: Collection, options: Options, takes: Mapping[str, int] = MappingProxyType({})) -> list[Group]:
     """Return all sounds of a set, by script in file order. `takes` maps the id of a script to its take number."""
     speakers = cast(options.voices)
+    clips = f"{home(options)}/audio/"
     groups = [
-        Group(s.id, s.cue, tuple(_script_jobs(s, speakers, takes.get(s.id, 0))))
+        Group(s.id, s.cue, tuple(_script_jobs(s, clips, speakers, takes.get(s.id, 0))))
         for s in (*collection.scripts, *collection.conflicts)
     ]
     groups += [
-        Group(d.id, d.turn[1].cue or d.turn[0].cue, tuple(_dialogue_jobs(d, speakers, takes.get(d.id, 0))))
+        Group(d.id, d.turn[1].cue or d.turn[0].cue, tuple(_dialogue_jobs(d, clips, speakers, takes.get(d.id, 0))))
         for d in collection.dialogues
     ]
     return settled(groups, options)
@@ -130,26 +145,28 @@ def how(job: Job) -> How:
     sentence = instructions(job.cue, job.manner)
     if job.also:  # only cues that the voice performs; the choice of the speaker covers gender
         sentence = " ".join(instructions(slug) for slug in job.cues if BY_SLUG[slug].category not in _NOT_PERFORMED)
-    return How(job.case_id, job.style, job.cue, job.manner, sentence, job.path.removeprefix(CLIPS))
+    return How(job.case_id, job.style, job.cue, job.manner, sentence, clip_name(job.path))
 
 
 def _missing(job: Job, speakers: Cast) -> list[str]:
     return speakers.missing(job.speaker, how(job)) if job.speaker else []
 
 
-def _script_jobs(script: Script, speakers: Cast, take: int) -> Iterator[Job]:
+def _script_jobs(script: Script, clips: str, speakers: Cast, take: int) -> Iterator[Job]:
     outdoors = BY_SLUG[script.cue].dimension == "environment"
     main = speakers.of(script.voice, script.id, take)
     neutral = "neutral" if "neutral" in script.reply else PLAIN if script.says else ""
-    twin = CLIPS + script.file_name(neutral) if neutral else ""
+    twin = clips + script.file_name(neutral) if neutral else ""
     for style in (*script.styles, PLAIN if script.says else "control"):
-        speaker: Speaker | None = main if script.sex_in(style) == main.sex else speakers.partner(main, script.id, take)
+        speaker: Speaker | None = (
+            main if script.sex_in(style) == ROLES[script.voice] else speakers.partner(main, script.id, take)
+        )
         if style == "control" and speaker is not None:
             speaker = speakers.other(speaker, script.id, take)
         if speaker is None:
             continue
         cue = script.cue_in(style)
-        path = CLIPS + script.file_name(style)
+        path = clips + script.file_name(style)
         yield Job(
             path, script.id, style, script.words, speaker, cue.slug if cue else "", script.manner_in(style), outdoors,
             twin=twin if path != twin else "", take=take,
@@ -164,7 +181,7 @@ def dialogue_file(dialogue: Dialogue, turn: int, style: str, ending: str = ".wav
     return f"dialogue/{dialogue.id}_{dialogue.topic}_turn{turn + 1}_{style}{ending}"
 
 
-def _dialogue_jobs(dialogue: Dialogue, speakers: Cast, take: int) -> Iterator[Job]:
+def _dialogue_jobs(dialogue: Dialogue, clips: str, speakers: Cast, take: int) -> Iterator[Job]:
     """Yield the jobs of turn one and of turn two (changed, steady), each with its reply, and plain clips for gates."""
     speaker = speakers.of(dialogue.voice, dialogue.id, take)
     first, second = dialogue.turn
@@ -177,8 +194,8 @@ def _dialogue_jobs(dialogue: Dialogue, speakers: Cast, take: int) -> Iterator[Jo
     plain = [next((style for t, style, _, cue, *_ in turns if t == turn and not cue), PLAIN) for turn in (0, 1)]
     extra = [(t, PLAIN, dialogue.turn[t].words, "", "", "", "") for t in (0, 1) if plain[t] == PLAIN]
     for turn, style, words, cue, manner, reply, voice_style in (*turns, *extra):
-        path = CLIPS + dialogue_file(dialogue, turn, style)
-        twin = CLIPS + dialogue_file(dialogue, turn, plain[turn]) if cue else ""
+        path = clips + dialogue_file(dialogue, turn, style)
+        twin = clips + dialogue_file(dialogue, turn, plain[turn]) if cue else ""
         yield Job(path, dialogue.id, style, words, speaker, cue, manner, outdoors, twin=twin, take=take)
         if reply:
             path = REPLIES + dialogue_file(dialogue, turn, style, "_response.wav")

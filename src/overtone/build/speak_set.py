@@ -7,7 +7,6 @@ set.
 from __future__ import annotations
 
 import hashlib
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -25,7 +24,7 @@ from overtone.build.datasheet import About, used_cues, write_datasheet
 from overtone.build.delivery import RATE
 from overtone.build.gates.run_gates import measure_all
 from overtone.build.licence import Ingredient, Verdict, derive
-from overtone.build.manifest import FILE, LEFT_OUT, Made, Manifest, open_folder, same, write, write_json
+from overtone.build.manifest import FILE, LEFT_OUT, Made, Manifest, SpeakerRecord, open_folder, same, write, write_json
 from overtone.build.pool import Progress, no_progress, spread
 from overtone.build.questions import Question
 from overtone.build.recipes import VERSION as RECIPES
@@ -35,6 +34,7 @@ from overtone.build.voices import cast
 from overtone.embedded import require
 from overtone.errors import UsageError
 from overtone.paths import inside
+from overtone.processes import usable_cores
 from overtone.version import __version__
 
 TAKES = 4  # speakers who try a group before it is left out
@@ -106,7 +106,7 @@ def speak(
     alone_in: frozenset[str] = acceptance.ALONE,
 ) -> tuple[list[Group], GateReport]:
     """Render every sound and, with gates, check it. The next speaker repeats groups that fail, up to TAKES speakers."""
-    jobs = jobs or os.cpu_count() or 1
+    jobs = jobs or usable_cores()
     takes = dict(work.takes) if gates else {}
     retaken: set[str] = set()
     while True:
@@ -151,7 +151,7 @@ def speak_set(
     checked = whole(checked)
     if recognise and not gates:
         records = [acceptance.record(job, made, options) for job, made in work.clips(groups)]
-        facts, _ = measure_all(records, out, jobs or os.cpu_count() or 1, progress)
+        facts, _ = measure_all(records, out, jobs or usable_cores(), progress)
         checked = msgspec.structs.replace(checked, transcripts={path: f.transcript for path, f in facts.items()})
     work.put_aside(groups, checked)
     about = write_texts(checked)
@@ -204,6 +204,9 @@ class Work:
                 todo.append((group, frozenset(missing), self.out, self.options, self.renderer))
             for path in missing:
                 self.done.pop(path, None)
+        for engine in cast(self.options.voices).engines.values():
+            if hasattr(engine, "used_in"):  # a study notes which sets have its speakers' voices
+                engine.used_in(self.out)
         self._save()  # before the first sound, so that a build killed at once can be resumed
         saved = time.monotonic()
         try:
@@ -280,12 +283,22 @@ class Work:
             **more,
         )
 
+    def _speakers(self, clips: Sequence[Made]) -> tuple[SpeakerRecord, ...]:
+        """Return what engines know about the people who are heard in the clips."""
+        heard = {made.voice for made in clips if made.kept}
+        engines = cast(self.options.voices).engines.values()
+        known: list[SpeakerRecord] = [one for e in engines for one in getattr(e, "about_speakers", tuple)()]
+        return tuple(one for one in known if one.name in heard)
+
     def _save(self, licence: str = "", status: dict[str, str] | None = None, release: bool = False) -> None:
         clips = tuple(m for _, m in sorted(self.done.items()))
         status = self.status if status is None else status
         used = tuple(self.ingredients())
         licence = licence or derive(used).licence
-        manifest = Manifest(self.source.name, __version__, RECIPES, licence, self.options, release, status, used, clips)
+        manifest = Manifest(
+            self.source.name, __version__, RECIPES, licence, self.options, release, status, used, clips,
+            self._speakers(clips),
+        )  # fmt: skip
         write_json(self.out / FILE, manifest)
 
 

@@ -153,7 +153,7 @@ def _question(given: Any, where: str) -> Question:
 
 
 def type_files(path: Path, split: Split) -> list[Path]:
-    """Return the annotators' files of a split that exist. `path` is the file of the dialogues."""
+    """Return the files of the annotators that exist for a split. `path` is the file of the dialogues."""
     files = []
     for annotator in ANNOTATORS:
         name = f"annotator{annotator}_{split}.txt"

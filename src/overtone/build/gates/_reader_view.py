@@ -1,4 +1,4 @@
-"""Convert the texts that a reader of the questions sees to features for the solvers of the leak test.
+"""Features of the texts that a reader of the questions sees. The solvers of the leak test learn from them.
 
 A reading is one text: words, question and options in their order. Questions on several clips may show the same text. A
 reader must then give the same answer to all these questions, which limits the reader's accuracy.

@@ -112,8 +112,8 @@ def by_counts(
     """Score an option by how often the same text was right in the other folds, among the same options.
 
     This detects the rules by which option sets are composed. An option that never occurred before scores 0. If a set is
-    perfectly balanced, an option that is right more often elsewhere is right less often here. So following the counts
-    can be worse than opposing them. Which of the two is done is chosen for each half of the folds on the other half.
+    perfectly balanced, an option that is right more often elsewhere is right less often here, so it can be better to
+    oppose the counts than to follow them. For each half of the folds, the other half decides which of the two is done.
     """
     Key = tuple[str, str, str]
     worth: dict[Key, NDArray[np.float64]] = defaultdict(lambda: np.zeros(FOLDS))

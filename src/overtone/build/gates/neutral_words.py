@@ -22,8 +22,10 @@ _RIDGE = 1.0
 
 
 class Predicted(Struct, frozen=True):
-    """How accurately a reader that was trained on other scripts predicts cues. `chance` is the accuracy without
-    reading."""
+    """The accuracy with which a trained reader predicts cues from the text.
+
+    The reader is trained on other scripts. `chance` is the accuracy of a reader that does not see the text.
+    """
 
     what: str
     n: int

@@ -33,7 +33,10 @@ class Identified(Struct, frozen=True):
 
 
 class Telltale(Struct, frozen=True):
-    """One identified option, its margin in standard deviations of all margins, and the features that revealed it."""
+    """One identified option, how clearly it was identified, and the features that revealed it.
+
+    The margin is measured in standard deviations of the margins of all options.
+    """
 
     script: str
     category: str

@@ -40,7 +40,7 @@ def noise(n: int, rate: int, rng: Rng, points: Points) -> Sound:
 
 
 def coloured(x: Sound, rate: int, points: Points) -> Sound:
-    """Filter `x` by a response given as points; its end does not wrap into its beginning."""
+    """Filter `x` by a response given as points. `x` is padded first, so that its end does not affect its beginning."""
     size = fast_size(x.size + int(0.05 * rate))
     out: Sound = np.fft.irfft(np.fft.rfft(x, size) * density(points, size, rate), size)[: x.size]
     return out

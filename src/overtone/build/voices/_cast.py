@@ -27,7 +27,7 @@ class Cast:
     def __init__(self, engines: dict[str, Engine]) -> None:
         self.engines = engines
         for sex in SEXES:
-            if not any(s.sex == sex for s in self.speakers()):
+            if not any(s.sex == sex or _any_role(self.engine(s)) for s in self.speakers()):
                 raise UsageError(f"no {sex} voice among {', '.join(engines)}; add one, e.g. --voice espeak")
 
     def speakers(self) -> tuple[Speaker, ...]:
@@ -43,13 +43,17 @@ class Cast:
         return ", ".join(engine.identity() for engine in self.engines.values())
 
     def of(self, role: str, script_id: str, take: int = 0) -> Speaker:
-        """Return a script's speaker. The role sets the sex, the id the speaker; another take has the next speaker."""
+        """Return a script's speaker.
+
+        The role determines the sex, and the script's id selects the speaker among those of this sex. Another take gets
+        the next speaker.
+        """
         if role not in ROLES:
             raise UsageError(f"no voice {role!r}{suggest(role, ROLES)}; known: {', '.join(ROLES)}")
         return self._drawn(ROLES[role], script_id, take)
 
     def turn(self, place: int, script_id: str, take: int = 0) -> Speaker:
-        """Return the speaker for index `place` of a list without roles. Men and women alternate, equally often."""
+        """Return the speaker for index `place` of a list whose entries have no roles. Men and women alternate."""
         able = [s for e in self.engines.values() for s in e.speakers_of(script_id)]
         sex = SEXES[place % 2] if any(s.sex == SEXES[place % 2] for s in able) else SEXES[1 - place % 2]
         mine = [s for s in able if s.sex == sex]
@@ -66,17 +70,22 @@ class Cast:
         return self._drawn("female" if speaker.sex == "male" else "male", script_id, take)
 
     def missing(self, speaker: Speaker, how: How) -> list[str]:
-        """List the recordings that a clip by this speaker lacks; a synthesiser lacks none."""
+        """Return the recordings that a clip by this speaker lacks; none if the speaker is a synthesiser."""
         list_missing = getattr(self.engine(speaker), "missing", None)
         return list_missing([how]) if list_missing else []
 
     def _drawn(self, sex: Sex, script_id: str, take: int) -> Speaker:
-        speaker = self._able(sex, script_id, None, take)
+        speaker = self._able(sex, script_id, None, take) or self._stand_in(script_id, take)
         if speaker is None:
             raise VoiceError(
                 f"there is no {sex} recording of script {script_id}; record it, or add a voice: --voice espeak"
             )
         return speaker
+
+    def _stand_in(self, script_id: str, take: int) -> Speaker | None:
+        """Return a speaker of the other sex from an engine whose speakers speak every role, or None."""
+        able = [s for e in self.engines.values() if _any_role(e) for s in e.speakers_of(script_id)]
+        return able[take % len(able)] if able else None
 
     def _able(self, sex: Sex, script_id: str, besides: Speaker | None, take: int) -> Speaker | None:
         able = [s for e in self.engines.values() for s in e.speakers_of(script_id) if s.sex == sex and s != besides]
@@ -86,9 +95,17 @@ class Cast:
         return able[(int.from_bytes(digest[:8], "big") + take) % len(able)] if able else None
 
 
+def _any_role(engine: Engine) -> bool:
+    """Return whether the engine's speakers speak roles of either sex: people who recorded the script themselves."""
+    return bool(getattr(engine, "any_role", False))
+
+
 @functools.cache
 def cast(specs: tuple[str, ...] = DEFAULT) -> Cast:
-    """Return the cast of some SPECs. It is opened once per process, so workers may ask for it again."""
+    """Open the voices that these SPECs name, as one cast.
+
+    The cast is opened once per process, so repeated calls are cheap.
+    """
     engines: dict[str, Engine] = {}
     for text in specs or DEFAULT:
         spec = parse_spec(text)

@@ -52,7 +52,7 @@ async def _once(endpoint: Endpoint, data: bytes) -> bytes:
 
 
 def speech_endpoint(url: str, key: str, timeout: float) -> Endpoint:
-    """Return the client of a server that answers with sound."""
+    """Return the HTTP client for a server that answers with sound."""
     header = ("Authorization", f"Bearer {key}") if key else None
     accept = "audio/*, application/json"
     return Endpoint(URL(url), key_header=header, secret=key, timeout=timeout, accept=accept, redirects=0)

@@ -5,6 +5,8 @@ SPEC: `recordings:takes?female=ann,eve&male=bob,joe&licence=CC-BY-4.0`
 A take is named like EchoMind's clips (`id_0101_male_health_target.wav`) or simply `id_0101_target.wav`, in any
 subfolder. A subfolder with a speaker's name holds that speaker's takes. `speakers.csv` in the folder may name the
 speakers instead: its columns are `speaker`, `sex` and, if one folder has takes of several people, `case_id`.
+
+`recordings:STUDY.toml` opens the takes of a recording study instead.
 """
 
 from __future__ import annotations
@@ -19,7 +21,19 @@ from overtone import audio
 from overtone.audio import Samples
 from overtone.build.tables import read_table
 from overtone.build.voices._programs import sounding
-from overtone.build.voices._records import PACE, SEXES, UNKNOWN, How, Sex, Speaker, VoiceError, cast_of, named, options
+from overtone.build.voices._records import (
+    PACE,
+    SEXES,
+    UNKNOWN,
+    Engine,
+    How,
+    Sex,
+    Speaker,
+    VoiceError,
+    cast_of,
+    named,
+    options,
+)
 from overtone.errors import AudioError, DataError, UsageError
 from overtone.paths import inside, shown, user_path
 from overtone.spec import Spec
@@ -33,6 +47,7 @@ class Recordings:
     """Takes of people, found by name. Other words cannot be spoken."""
 
     native = True
+    human = True
 
     def __init__(self, spec: Spec) -> None:
         given = options(spec, KEYS)
@@ -78,7 +93,7 @@ class Recordings:
         return f"recordings@{seen.hexdigest()[:12]}"
 
     def missing(self, wanted: Iterable[How]) -> list[str]:
-        """List the missing takes, each by the file names it may have."""
+        """Return the missing takes. Each is described by the file names that it may have."""
         return [" or ".join(f"{n}.wav" for n in _names(how)) for how in wanted if self._find(_names(how), "") is None]
 
     def speak(self, words: str, speaker: Speaker, how: How, *, pace: int = PACE) -> tuple[Samples, int]:
@@ -144,7 +159,13 @@ class Recordings:
                 self._of_case.setdefault(case, []).append(name)
 
 
-load = Recordings
+def load(spec: Spec) -> Engine:
+    """Open a folder of takes, or the takes of a recording study if its file (STUDY.toml) is named."""
+    if spec.name.endswith(".toml"):
+        from overtone.studio.recorded_voice import StudyRecordings
+
+        return StudyRecordings(spec)
+    return Recordings(spec)
 
 
 def _names(how: How) -> tuple[str, ...]:

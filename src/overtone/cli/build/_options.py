@@ -49,22 +49,28 @@ def add_making(parser: argparse.ArgumentParser) -> None:
     flag("--no-gates", action="store_true", help="check nothing and leave nothing out")
 
 
-def add_speaking(parser: argparse.ArgumentParser) -> None:
-    """Add the flags of sets that are spoken: voices, sounds, deliveries, rooms."""
-    add_out(parser)
-    flag = parser.add_argument_group("voices and sounds").add_argument
-    flag(
+def add_voices(parser: argparse.ArgumentParser, kinds: str = "command:…") -> argparse._ArgumentGroup:
+    """Add the flags of voices and rooms, and return their group. `kinds` ends the list of the kinds of voices."""
+    group = parser.add_argument_group("voices and sounds")
+    group.add_argument(
         "--voice",
         metavar="SPEC",
         action="append",
         default=[],
-        help="espeak (default), flite, festival, openai:MODEL, command:…, recordings:DIR; repeat it to mix voices",
+        help=f"espeak (default), flite, festival, openai:MODEL, {kinds}; repeat it to mix voices",
     )
     add_insecure_flag(parser)
+    group.add_argument("--room", metavar="KIND", default="", help="room to render: small, hall, street, car")
+    return group
+
+
+def add_speaking(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of sets that are spoken: voices, rooms, sounds, deliveries."""
+    add_out(parser)
+    flag = add_voices(parser, "command:…, recordings:DIR, recordings:STUDY.toml").add_argument
     flag("--sounds", metavar="DIR", default="", help="folder of real sounds in ESC-50, FSD50K or AudioCaps layout")
     flag("--strength", metavar="X", type=float, default=1.0, help="delivery strength, 0–1.5 (default: 1)")
     flag("--snr", metavar="DB", type=float, default=10.0, help="level of the voice over its scene (default: 10)")
-    flag("--room", metavar="KIND", default="", help="room to render: small, hall, street, car")
     add_making(parser)
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from overtone.cli._run_flags import add_insecure_flag
-from overtone.cli.build._options import add_making, add_out, positive, print_rest, progress
+from overtone.cli.build._options import add_making, add_out, add_voices, positive, print_rest, progress
 from overtone.errors import EXIT_OK
 from overtone.paths import shown
 
@@ -24,16 +23,7 @@ def add(parser: argparse.ArgumentParser, name: str) -> None:
     flag = parser.add_argument_group("what is built").add_argument
     flag("--split", metavar="NAME", default="test", help="train, dev or test (default: test)")
     flag("--limit", metavar="N", type=positive, help="first N dialogues of the split (default: all)")
-    flag = parser.add_argument_group("voices and sounds").add_argument
-    flag(
-        "--voice",
-        metavar="SPEC",
-        action="append",
-        default=[],
-        help="espeak (default), flite, festival, openai:MODEL, command:…; repeat it to mix voices",
-    )
-    add_insecure_flag(parser)
-    flag("--room", metavar="KIND", default="", help="room to render: small, hall, street, car")
+    add_voices(parser)
     add_making(parser)
     parser.set_defaults(sounds="")
     parser.epilog = EXAMPLES

@@ -37,16 +37,18 @@ def main(args: argparse.Namespace) -> int:
     from overtone.build.builder import build
     from overtone.build.datasheet import counts_table
     from overtone.build.licence import UNKNOWN
+    from overtone.build.voices import cast
 
     solvers = []
     if args.solver:
         from overtone.leak_solver import model_solver
 
         solvers = [model_solver(spec) for spec in args.solver]
+    options = options_of(args)
     built = build(
         args.set,
         args.out,
-        options=options_of(args),
+        options=options,
         only=args.only,
         per_cue=args.per_cue,
         jobs=args.jobs,
@@ -59,6 +61,9 @@ def main(args: argparse.Namespace) -> int:
         progress=progress(),
     )
     print(f"{built.scripts} scripts: {built.made} sounds made, {built.kept} kept.\n")
+    for engine in cast(options.voices).engines.values():
+        for line in getattr(engine, "report", list)():
+            print(line)
     print(counts_table(built.clips, built.questions), end="\n\n")
     print_rest(built, args)
     print(f"Next: overtone data check {shown(str(args.out))}")
