@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from overtone.arena.contestants import Field
     from overtone.arena.pairing import Pair
     from overtone.arena.standings import Standings
+    from overtone.arena.study_votes import StudyVotes
     from overtone.arena.vote_store import Table, Vote
     from overtone.judges.judgement import Outcome
     from overtone.judges.policy import Judge
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 PAIRS = 200  # number of pairs for judges and exports if --pairs is not given
 EXAMPLES = (
     "overtone arena runs/monday runs/friday --judge openai:gpt-4o --pairs 300",
+    "overtone arena runs/monday runs/friday --studio study.toml",
     "overtone arena runs/monday runs/friday --export pairs.csv",
 )
 
@@ -38,6 +40,12 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--votes", metavar="FILE", type=Path, action="append", default=[],
         help="people's votes (.csv or .jsonl) with pair (or case, a, b), winner and rater; repeatable",
     )  # fmt: skip
+    flag(
+        "--studio",
+        metavar="STUDY.toml",
+        type=Path,
+        help="study whose synced answers about pairs are votes (default runs: those of the study)",
+    )
     flag(
         "--pairs",
         metavar="N",
@@ -69,7 +77,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    from overtone.arena import ballots, contestants, pair_files, standings
+    from overtone.arena import ballots, contestants, pair_files, standings, study_votes
     from overtone.arena.electorates import behind
     from overtone.arena.vote_store import Table
     from overtone.judge_trust import recorded_judge
@@ -77,6 +85,7 @@ def main(args: argparse.Namespace) -> int:
     from overtone.judges.policy import parse_judge
     from overtone.paths import shown
 
+    studied = _studied(args)
     _check(args)
     one = rubric.load(args.rubric)
     contestants.check_suits(one)
@@ -92,6 +101,9 @@ def main(args: argparse.Namespace) -> int:
             table.import_file(str(path.resolve()), ballot.pairs, ballot.votes)
         outcomes = _play(args, here, table, judges, one)
         pairs, votes, notes = _current(here, table, one)
+        more = study_votes.read(studied, args.runs, here, pairs, args.studio) if studied and here else None
+        if more is not None:
+            pairs, votes, notes = {**pairs, **more.pairs}, [*votes, *more.votes], [*notes, *more.notes]
         if args.behind:
             return _behind(behind(votes, pairs, args.behind), args.behind)
         if args.export and here is not None:
@@ -105,7 +117,38 @@ def main(args: argparse.Namespace) -> int:
     result = standings.standings(
         votes, pairs, runs=here.players if here else (), prior=args.prior, seed=args.seed, notes=notes
     )
-    return _show(args, result, outcomes, _trust(judges, one))
+    with_all = _with_unusable(args, more, votes, pairs, here.players) if more is not None and here else []
+    return _show(args, result, outcomes, [*with_all, *_trust(judges, one)])
+
+
+def _studied(args: argparse.Namespace) -> str:
+    """Return the id of the study whose answers are votes, or "". Without runs, its runs take part."""
+    from overtone.cli import _labels
+
+    if args.studio is None:
+        return ""
+    study = _labels.read_study(args.studio)
+    args.runs = args.runs or [study.folder(source) for source in study.sources if source.kind == "run"]
+    return study.id
+
+
+def _with_unusable(
+    args: argparse.Namespace, more: StudyVotes, votes: list[Vote], pairs: dict[str, Pair], runs: tuple[str, ...]
+) -> list[str]:
+    """Return a note with people's ratings if the answers of unusable sessions counted too."""
+    from overtone.arena.standings import standings
+    from overtone.text import count
+
+    if not more.unusable:
+        return []
+    found = standings([*votes, *more.unusable], pairs, runs=runs, prior=args.prior, seed=args.seed)
+    people = next(one for one in found.electorates if one.key == "people")
+    rated = ", ".join(f"{p.run} {p.rating.value:.0f}" for p in people.places if p.rating and p.rating.value is not None)
+    verb, them = ("is", "it") if len(more.unusable) == 1 else ("are", "them")
+    return [
+        f"{count(len(more.unusable), 'vote')} of unusable sessions {verb} left out; with {them}, people's ratings are "
+        f"{rated or 'not possible'}"
+    ]
 
 
 def _check(args: argparse.Namespace) -> None:

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from overtone.cli import _labels as label_source
 from overtone.cli._run_flags import add_insecure_flag
 from overtone.errors import EXIT_OK, UsageError
 
@@ -42,7 +43,13 @@ def add(parser: argparse.ArgumentParser) -> None:
     questions.add_argument("judge", metavar="JUDGE", help="SPEC of a judge")
     for action in (validate, questions):
         flag = action.add_argument_group("labels").add_argument
-        flag("--labels", metavar="FILE", type=Path, required=True, help="human labels (.csv, .jsonl or .json)")
+        flag(
+            "--labels",
+            metavar="FILE",
+            type=Path,
+            required=True,
+            help="people's labels (.csv, .jsonl, .json), or a study (.toml)",
+        )
         flag("--rubric", metavar="NAME", help="name of a rubric, or its .toml file (default: by the labels)")
         flag(
             "--dimension", metavar="OURS=THEIRS", action="append", default=[],
@@ -167,7 +174,7 @@ def _recorded(args: argparse.Namespace, file: Path) -> tuple[Labels, Labels, Rub
     from overtone.judge_trust import recorded_judge
     from overtone.judges import rubric as rubrics
 
-    labels = people.read(args.labels)
+    labels = label_source.read(args.labels)
     verdicts = people.read(file, labels.dimensions, repeated=True)
     if args.rubric:
         return labels, verdicts, rubrics.load(args.rubric)
@@ -183,15 +190,14 @@ def _recorded(args: argparse.Namespace, file: Path) -> tuple[Labels, Labels, Rub
 def _labels(args: argparse.Namespace, judge: Judge) -> tuple[Labels, Rubric]:
     """Return the labels and their rubric: the one that the user names, the one of the labels' layout, or the judge's
     only one."""
-    from overtone.judge_trust import labels as people
     from overtone.judges import rubric as rubrics
     from overtone.judges.policy import STANDARD
 
     if args.rubric:
         rubric = rubrics.load(args.rubric)
         named = [*_named(args).values(), *(d.key for d in rubric.dimensions)]
-        return people.read(args.labels, named), rubric
-    labels = people.read(args.labels)
+        return label_source.read(args.labels, named), rubric
+    labels = label_source.read(args.labels)
     own = judge.rubrics if judge.rubrics != STANDARD else ()
     names = [labels.rubric] if labels.rubric else list(own)
     if not names:  # the standard rubrics with a labelled dimension
@@ -200,7 +206,7 @@ def _labels(args: argparse.Namespace, judge: Judge) -> tuple[Labels, Rubric]:
     if len(names) != 1:
         raise UsageError(f"cannot tell which rubric the labels belong to; add --rubric {' or '.join(names) or 'NAME'}")
     rubric = rubrics.load(names[0])
-    return people.read(args.labels, [*_named(args).values(), *(d.key for d in rubric.dimensions)]), rubric
+    return label_source.read(args.labels, [*_named(args).values(), *(d.key for d in rubric.dimensions)]), rubric
 
 
 def _named(args: argparse.Namespace) -> dict[str, str]:

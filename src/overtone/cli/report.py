@@ -34,7 +34,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     flag(
         "--calibrated",
         metavar="LABELS",
-        help="human labels of some replies; the report then also shows the judges' means corrected by them",
+        help="labels of some replies by people, or a study (.toml); the report then also shows the judges' means "
+        "corrected by them",
     )
     flag("--arena", metavar="DIR", help="folder of an 'overtone arena' whose standings are shown too")
 
@@ -44,13 +45,14 @@ def add(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     from pathlib import Path
 
+    from overtone.cli import _labels
     from overtone.errors import EXIT_OK
     from overtone.paths import shown, user_path
     from overtone.report.page import write_report
 
     runs = [Path(run) for run in args.runs]
     default = runs[0] / "report.html" if len(runs) == 1 else Path("report.html")
-    labels = Path(args.calibrated) if args.calibrated else None
+    labels = _labels.of_runs(Path(args.calibrated)) if args.calibrated else None
     arena = Path(args.arena) if args.arena else None
     out = write_report(
         runs,
