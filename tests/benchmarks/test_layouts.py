@@ -25,6 +25,7 @@ FILES = {  # one file that is enough for each to be recognised
     "mmau": "mmau-test-mini.json",
     "sakura": "data/Animal/metadata.csv",
     "sd-eval": "data/test-emo.json",
+    "talk": "conversations.jsonl",
     "uro-bench": "URO-Bench-data/pro/SRT-en/test.jsonl",
     "voxdialogue": "Benchmark/speaker_identity/age/processed_dialog.json",
 }
