@@ -27,7 +27,7 @@ COMMANDS = (
     f"{ASK} --model 'cascade?hear=acoustic&max_tokens=32&speech=no' --out runs/hears",
 )
 REPORT = "report runs/words runs/hears --embed-audio --data clips -o report.html"
-LIMIT = 1_000_000  # bytes of the page
+LIMIT = 1_250_000  # bytes of the page
 RATE = 16_000
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from overtone.runs.settings import Settings, resolve
 from overtone.runs.store import Store, StoredReply
 from overtone.schema import Item, Reply, Request, Score
 from overtone.spec import suggest
+from overtone.text import count
 
 if TYPE_CHECKING:
     from overtone.metrics import Answered, Metric
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from overtone.results.summary import Summary
 
 Ask = Callable[[Request], "str | tuple[str, bytes] | Reply"]
-SHOWN_LINES = 40  # of a run that prints itself
+log = logging.getLogger("overtone")
 
 
 class Run:
@@ -111,9 +113,9 @@ class Run:
         return pandas().DataFrame(flat_rows(self._store))
 
     def __repr__(self) -> str:
-        lines = [self._facts(), *repr(self.table()).splitlines()] if self._scored() else [self._facts()]
-        more = len(lines) - SHOWN_LINES
-        return "\n".join([*lines[:SHOWN_LINES], *([f"… {more} more lines: print(run.table())"] if more > 0 else [])])
+        from overtone.notebook import one_screen
+
+        return one_screen(f"{self._facts()}\n{self.table()}", "print(run.table())") if self._scored() else self._facts()
 
     def _repr_html_(self) -> str:
         from overtone.notebook import Tables, run_html
@@ -156,7 +158,8 @@ def run(
     terminal and in a notebook).
 
     An existing run is resumed: items that have a reply are not asked again. Raises OvertoneError. Failures of single
-    items do not raise; they are stored in the run.
+    items do not raise; they are stored in the run. If the run stops early, what was answered is scored, and a warning
+    gives the reason.
     """
     from overtone.scoring import check, check_reader
 
@@ -176,8 +179,13 @@ def run(
     check(plan.metrics, plan.judges, plan.benchmark)
     check_reader(plan.reader)
     outcome = _execute(plan, progress)
-    if not outcome.stopped:
-        score(plan.folder, metrics=plan.metrics, judges=judges, reader=str(plan.reader) if plan.reader else None)
+    score(plan.folder, metrics=plan.metrics, judges=judges, reader=str(plan.reader) if plan.reader else None)
+    if outcome.stopped:
+        log.warning("the run stopped (%s): %s; the same call resumes it", outcome.stopped, outcome.detail)
+    elif outcome.failed:
+        log.warning("%s got no reply; the same call asks again", count(outcome.failed, "request"))
+    if outcome.warning:
+        log.warning(outcome.warning)
     return Run(plan.folder)
 
 

@@ -33,8 +33,16 @@ PLAYERS = 3  # clips with players in a run's HTML
 SEARCHED = 2000  # replies that are searched for these clips
 MOST_TEXT = 500  # maximum characters of a reply next to a player
 _MOST_BYTES = 2 * 2**20  # maximum size of a sound in the HTML
+SHOWN_LINES = 40  # of a run, a comparison or findings that print themselves
 _STYLE = "style='border-collapse:collapse;margin:.6em 0'"
 _CELL = "style='text-align:left;padding:.15em .7em;vertical-align:top'"
+
+
+def one_screen(text: str, rest: str) -> str:
+    """Cut a text after SHOWN_LINES lines. `rest` is the call that prints the rest."""
+    lines = text.splitlines()
+    more = len(lines) - SHOWN_LINES
+    return "\n".join([*lines[:SHOWN_LINES], *([f"… {more} more lines: {rest}"] if more > 0 else [])])
 
 
 class Tables(Sequence[PartTable]):
@@ -105,7 +113,7 @@ class Findings:
 
         page = io.StringIO()
         print_findings(self._analysis, file=page)
-        return page.getvalue().strip("\n")
+        return one_screen(page.getvalue().strip("\n"), "print(findings.markdown())")
 
     def _repr_html_(self) -> str:
         from overtone.report.findings_text import sections
@@ -144,7 +152,7 @@ class Compared:
 
         page = io.StringIO()
         print_comparison(self.result, page, width=WIDTH)
-        return page.getvalue().strip("\n")
+        return one_screen(page.getvalue().strip("\n"), "print(comparison.tables)")
 
     def _repr_html_(self) -> str:
         lines = Markup("").join(Markup("<li>{}</li>").format(text) for text in self.sentences)
@@ -152,7 +160,10 @@ class Compared:
 
 
 def run_tables(readings: list[Reading], name: str) -> Tables:
-    """Return the tables of one name: a result table or a finding. Raises UsageError for an unknown or empty one."""
+    """Return the tables that have this name: those of results, or those of a finding.
+
+    Raises UsageError if the name is unknown or the tables are empty.
+    """
     from overtone.report.named_tables import named_tables
 
     return Tables(named_tables(name, readings), run_labels(readings))

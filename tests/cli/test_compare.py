@@ -46,6 +46,14 @@ def test_markdown_and_json_hold_the_same_numbers(tmp_path: Path, capsys: pytest.
     assert told["signature"].startswith("compare|v2")
 
 
+def test_a_table_in_which_no_pair_has_a_value_is_not_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = answers(tmp_path / "a", FIRST), answers(tmp_path / "b", [None] * len(SECOND))
+    assert main(["compare", str(a), str(b)]) == 0
+    out = capsys.readouterr().out
+    assert "no item has a score in both runs" in out
+    assert "by cue" not in out and "All shared items" not in out
+
+
 def test_a_row_leads_back_to_its_cases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a, b = str(answers(tmp_path / "a", FIRST)), str(answers(tmp_path / "b", [None, *SECOND[1:]]))
     assert main(["compare", a, b, "--behind", "compare/task/audio/voice_accuracy/all"]) == 0

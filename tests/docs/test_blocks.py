@@ -62,6 +62,7 @@ def execute(page: str, folder: Path) -> None:
     command = [sys.executable, "-c", "\n".join(code(page))]
     done = subprocess.run(command, cwd=folder, input=given, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, f"{page}: {done.stderr}"
+    assert "the run stopped" not in done.stderr, f"{page}: {done.stderr}"
 
 
 def test_every_page_with_python_is_run() -> None:
