@@ -93,7 +93,7 @@ def commands(block: Block) -> Iterator[list[str]]:
     for line in block.text.replace("\\\n", " ").splitlines():
         if re.search(r"\[-|…|\.\.\.", line):
             continue
-        for part in re.split(r" (?:\||&&|;) ", re.sub(r"^\$ ", "", line.strip())):
+        for part in re.split(r" (?:\||&&|;|>) ", re.sub(r"^\$ ", "", line.strip())):
             match = re.match(r"(?:\w+=\S* )*(?:\S*/)?overtone(?: |$)", part)
             if match:
                 yield shlex.split(part[match.end() :], comments=True)
