@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 WORKER := .venv-worker
 PIP_QUIET := --quiet --disable-pip-version-check
 
-.PHONY: help demo test test-full lint docs bench clean browser wordnet
+.PHONY: help demo test test-full lint docs bench clean browser wordnet postgres
 
 help:
 	@echo "make demo       build clips of Overtone-Open, run the embedded models over them, write demo/report.html"
@@ -48,6 +48,16 @@ browser:
 wordnet:
 	$(call from_debian,[ -e /usr/share/wordnet/data.noun ],wordnet-base,WordNet)
 
+# Tests start servers of their own. The setting between the two steps keeps Debian from starting another one.
+CLUSTERS := /etc/postgresql-common/createcluster.conf
+HAS_POSTGRES := ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1
+
+postgres:
+	$(call from_debian,$(HAS_POSTGRES) || [ -e $(CLUSTERS) ],postgresql-common,PostgreSQL)
+	@$(HAS_POSTGRES) || [ ! -e $(CLUSTERS) ] || \
+		$$([ "$$(id -u)" = 0 ] || echo sudo -n) sed -i 's/^#*create_main_cluster.*/create_main_cluster = false/' $(CLUSTERS)
+	$(call from_debian,$(HAS_POSTGRES),postgresql,PostgreSQL)
+
 # ── commands ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 demo: $(VENV)/.core wordnet
 	$(BIN)/overtone demo --out demo
@@ -56,11 +66,11 @@ demo: $(VENV)/.core wordnet
 # echat borrow torch from the workers' environment, in a process of their own.
 test test-full: export OPENBLAS_NUM_THREADS = 1
 test test-full: export OVERTONE_MEASURES = $(CURDIR)/$(WORKER)
-test: $(VENV)/.dev $(WORKER)/.ready browser wordnet
+test: $(VENV)/.dev $(WORKER)/.ready browser wordnet postgres
 	$(BIN)/python -m pytest -m "not full" -n 2 --dist loadfile --ignore tests/echat --ignore tests/experiments
 	$(BIN)/python -m pytest -m "not full" -n 2 --dist loadfile tests/echat tests/experiments
 
-test-full: $(VENV)/.dev $(WORKER)/.ready browser wordnet
+test-full: $(VENV)/.dev $(WORKER)/.ready browser wordnet postgres
 	$(BIN)/python -m pytest --ignore tests/echat --ignore tests/experiments
 	$(BIN)/python -m pytest tests/echat tests/experiments
 

@@ -218,10 +218,11 @@ def overtone(words: str) -> None:
 
 
 def make_sets(shared: Path) -> None:
-    from overtone.cli.demo import SETS as DEMO  # flags begin with the name of the limit, which differs between versions
+    from overtone.cli import demo
     from scripts.reference_layouts import Layouts
 
-    for name, _, (limit, *_) in DEMO:
+    sets = demo.SETS if hasattr(demo, "SETS") else (demo.OPEN, *demo.OTHERS)  # older versions have SETS
+    for name, _, (limit, *_) in sets:  # flags begin with the name of the limit, which differs between versions
         if not Path("data", name, "manifest.json").exists():
             overtone(f"build {name} {limit} {SETS[name]} --no-gates --out data/{name}")
     for name, made in (("echomind", "echomind_demo"), ("sakura", "sakura_sample"), ("sd-eval", "sd_eval")):

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from overtone.embedded import present
+from tests.postgres_server import available
 
 REPOSITORY = Path(__file__).parent.parent
 SHARED = Path(os.environ.get("OVERTONE_SHARED") or REPOSITORY.parent / "shared")
@@ -41,6 +42,14 @@ NEEDS: dict[str, tuple[Callable[[], bool], str]] = {  # marker → is it here?, 
     "wordnet": (
         lambda: Path("/usr/share/wordnet/data.noun").is_file(),
         "WordNet is not installed; run 'apt install wordnet-base'",
+    ),
+    "postgres": (
+        available,
+        "PostgreSQL or its driver is not installed; run 'apt install postgresql' and 'pip install -e .[dev]'",
+    ),
+    "nginx": (
+        lambda: _programs("nginx", "openssl"),
+        "nginx is not installed; run 'apt install nginx-light openssl'",
     ),
     "latex": (
         lambda: _programs("pdflatex", "kpsewhich"),

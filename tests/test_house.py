@@ -7,6 +7,7 @@ import importlib.metadata
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,7 @@ GROUND = set(GROUND_MAY)
 COMPOSERS = set(re.findall(r"`(\w+)`", re.search(r"^These modules join rooms.*$", MAP.read_text("utf-8"), re.M)[0]))  # type: ignore[index]
 EXCEPTIONS = {
     ("models/replay.py", "runs"),  # a stored run as a model reads the store
+    ("build/voices/recordings.py", "studio"),  # the takes of a study as a voice come from the study's store
     ("echat/talk/worker_program.py", "workers"),  # it speaks their protocol
 }
 
@@ -82,6 +84,29 @@ def test_every_room_has_a_rule() -> None:
 def test_no_file_is_too_long_to_read_in_one_sitting() -> None:
     long = {str(p.relative_to(SOURCE)): n for p in SOURCE.rglob("*.py") if (n := len(p.read_text().splitlines())) > 450}
     assert not long
+
+
+def test_scripts_import_only_names_that_exist() -> None:
+    missing = []
+    for path in (
+        path for folder in ("bench", "experiments", "scripts") for path in MAP.parents[1].glob(f"{folder}/**/*.py")
+    ):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").startswith("overtone."):
+                place = SOURCE.parent.joinpath(*str(node.module).split("."))
+                file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+                text = file.read_text() if file.exists() else ""
+                missing += [
+                    f"{path.name}: {node.module}.{one.name}"
+                    for one in node.names
+                    if not re.search(rf"\b{one.name}\b", text) and not (place / f"{one.name}.py").exists()
+                ]
+    assert not missing
+
+
+def test_few_module_names_are_used_twice() -> None:
+    names = Counter(path.stem for path in SOURCE.rglob("*.py") if not path.stem.startswith("__"))
+    assert len({name for name, count in names.items() if count > 1}) < 15
 
 
 def run(code: str) -> str:

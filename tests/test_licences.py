@@ -91,7 +91,7 @@ def test_all_that_the_core_its_extras_and_the_tests_install_is_in_the_table() ->
     installed = {plain(one.name): one for one in distributions()}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     wanted = _names(project["dependencies"])
-    for extra in ("docs", "export", "fetch", "figures", "dev"):
+    for extra in ("docs", "export", "fetch", "figures", "studio", "dev"):
         wanted |= _names(project["optional-dependencies"][extra])
     assert not _missing(wanted, installed)
     assert not _missing(_names(_lines(SOURCE / "embedded/local.lock")), {})  # installed without their dependencies

@@ -12,7 +12,12 @@ import pytest
 from overtone import plugins, registry
 from overtone.errors import UsageError
 
-DEFINES = {"FINDING": "FINDING = 1", "draw": "def draw(source, width): ...", "load": "def load(): ..."}
+DEFINES = {
+    "DESIGN": "DESIGN = 1",
+    "FINDING": "FINDING = 1",
+    "draw": "def draw(source, width): ...",
+    "load": "def load(): ...",
+}
 MODULES = [room for room in registry.PLUGIN_ROOMS if room != "rubrics"]
 
 

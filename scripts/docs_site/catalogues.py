@@ -110,4 +110,5 @@ CATALOGUES: dict[str, Callable[[], str]] = {
     "models": _listing("models"),
     "voices": _listing("voices"),
     "figures": _listing("figures"),
+    "designs": _listing("designs"),
 }

@@ -31,7 +31,7 @@ TEXTS = (
     "worker:x.py?python=~nosuchuser/python",
     "nisqa?weights=~nosuchuser/a",
 )
-LONG_WORK = {"demo", "serve", "setup", "train"}  # would start servers and installations
+LONG_WORK = {"demo", "serve", "setup", "talk", "train"}  # would start servers and installations
 
 
 def parsers(parser: argparse.ArgumentParser, words: list[str]) -> Iterator[tuple[argparse.ArgumentParser, list[str]]]:
