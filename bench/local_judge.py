@@ -13,11 +13,11 @@ from pathlib import Path
 
 from overtone.build.script import read_set
 from overtone.embedded.language import identity
-from overtone.embedded.llm_server import serving
 from overtone.judges import rubric
 from overtone.judges.judge_input import Subject
 from overtone.judges.panel import judge_all
 from overtone.judges.policy import parse_judge
+from tests.embedded.serving import serving
 
 SCRIPTS = 10
 

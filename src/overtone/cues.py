@@ -281,13 +281,15 @@ PLAIN = ("neutral", "calm", "none", "normal", EVEN)  # benchmarks' words for a c
 
 
 def find_cue(label: str) -> Cue | None:
-    """Return the cue that a slug or one of EchoMind's labels names, or None."""
+    """Return the cue with this slug or EchoMind label. Return None if there is no such cue."""
     return _BY_LABEL.get(" ".join(label.split()).casefold())
 
 
 def cue_of_option(sentence: str) -> Cue | None:
-    """Return the cue that an option's sentence names, in our wording or EchoMind's. Return None if it is not exactly
-    one cue."""
+    """Return the cue that an option's sentence names, in our wording or EchoMind's.
+
+    Return None if the sentence names no cue or more than one.
+    """
     named = {c.slug: c for pattern, c in _PATTERNS if pattern.search(sentence)}
     for slug in ("music", "children"):  # their sentences may also name other cues
         if slug in named:

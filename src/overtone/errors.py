@@ -37,6 +37,10 @@ class StoreError(OvertoneError):
     """The run folder cannot be used: locked, read-only, full, of an unknown version, or from another run."""
 
 
+class RunLocked(StoreError):
+    """The run is being written by another process."""
+
+
 class MissingExtra(OvertoneError):
     """An optional package is not installed; the text contains the command that installs it."""
 

@@ -29,7 +29,7 @@ def visible(text: str) -> str:
 
 
 def asset(package: str, name: str) -> str:
-    """Return the text of a style or script of a package."""
+    """Read a style sheet or a script that is stored in a package."""
     return resources.files(package).joinpath(name).read_text(encoding="utf-8")
 
 

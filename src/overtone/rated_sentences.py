@@ -1,6 +1,7 @@
-"""Sentences rated from two perspectives as arrays, and their splits into rows to learn from and rows to be tested on.
+"""EmoBank's sentences as arrays, rated by readers and by writers, and their splits into training rows and test rows.
 
-The benchmark EmoBank and the study of two perspectives share it. It needs NumPy alone: a GPU machine may have no more.
+The benchmark EmoBank and the study `perspectives` share this module. It needs only NumPy, because a GPU machine may
+have nothing else.
 """
 
 from __future__ import annotations
@@ -64,10 +65,10 @@ class Bank:
         return np.array([fold_of[cluster] for cluster in self.clusters])
 
     def rows(self, split: str, part: str = "") -> tuple[Array, Array]:
-        """Return the indices of the rows to learn from and of those to be tested on.
+        """Return the indices of the training rows and of the test rows.
 
-        `part` is the held-out fold (0 to 4) of `document` and the held-out genre of `genre`. Raise ValueError for an
-        unknown split or part.
+        `part` is the held-out fold (0 to 4) if the split is `document`, and the held-out genre if it is `genre`. Raise
+        ValueError for an unknown split or part.
         """
         if split == "official":
             held = np.array([split == "test" for split in self.splits])

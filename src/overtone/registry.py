@@ -1,4 +1,4 @@
-"""Find plug-ins by room and name: benchmarks, models, metrics, findings, voices, rubrics and figures.
+"""Find plug-ins by room and name: benchmarks, models, metrics, findings, voices, rubrics, figures and designs.
 
 A built-in is a file or folder of its room; its name is the file's with "-" for "_". Listing reads file names and first
 docstring lines and imports nothing. Other plug-ins come from entry points (`overtone.<room>`) or from plug-in files,
@@ -49,7 +49,7 @@ ROOMS = {
     "designs": Room("design", _modules("studio/designs"), "DESIGN"),
     "cli": Room("command", _modules("cli"), "main"),
 }
-PLUGIN_ROOMS = tuple(room for room in ROOMS if room not in ("tasks", "designs", "cli"))  # the others are built in
+PLUGIN_ROOMS = tuple(room for room in ROOMS if room not in ("tasks", "cli"))  # the others are built in
 
 
 class Entry(NamedTuple):

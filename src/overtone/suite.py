@@ -65,12 +65,11 @@ ReplyValue = Difference | VerdictShare | NoteIn | Wins
 
 
 class Means(Struct, frozen=True, tag="means"):
-    """The number of a column is a mean over replies.
+    """The number of a column is a mean over replies. The value of a reply is (mean of `scores` + `offset`) × `times`.
 
-    The value of a reply is (mean of `scores` + `offset`) × `times`. A reply that lacks one of the scores does not
-    count. With `by`, a field of an item, the means are computed per value of this field, then averaged. With `parts`,
-    lists of such values, they are averaged within each part first. With `over`, the result is divided by the same mean
-    of the score `over`.
+    A reply that lacks one of the scores does not count. With `by`, a field of an item, the means are computed per value
+    of this field, then averaged. With `parts`, which are lists of such values, they are averaged within each part
+    first. With `over`, the result is divided by the mean of the score `over`, computed in the same way.
     """
 
     by: str = ""
@@ -97,7 +96,7 @@ class Right(Struct, frozen=True, tag="right"):
 
 
 class Kappa(Struct, frozen=True, tag="kappa"):
-    """The number of a column is Cohen's κ with quadratic weights between two notes of a metric, each named
+    """The number of a column is Cohen's κ, with quadratic weights, between two notes. Each note is named
     `metric.key`."""
 
     note: str
@@ -106,11 +105,11 @@ class Kappa(Struct, frozen=True, tag="kappa"):
 
 
 class Pearson(Struct, frozen=True, tag="pearson"):
-    """The number of a column is Pearson's r between its score and `against`, a number in a score's details named
-    `metric.key`.
+    """The number of a column is Pearson's r between the column's score and `against`.
 
-    `less` is (field, first, second). With it, r is computed from differences: for each case, the reply whose item has
-    the value `first` in this field minus the reply with the value `second`. The interval is a jackknife over groups.
+    `against` names a number in a score's details, as `metric.key`. `less` is (field, first, second). With it, r is
+    computed from differences: for each case, the reply whose item has the value `first` in this field minus the reply
+    with the value `second`. The interval is a jackknife over groups.
     """
 
     against: str

@@ -35,30 +35,30 @@ def number(x: float | None, digits: int = 2, *, sign: bool = False) -> str:
 
 
 def percent(share: float | None, digits: int = 0) -> str:
-    """Write a share as `61 %`."""
+    """Format a share as `61 %`."""
     return NONE if share is None else f"{number(100 * share, digits)} %"
 
 
 def by_kind(x: float | None, kind: str, digits: int = 2, *, sign: bool = False) -> str:
-    """Write a number for a table cell, without its unit. Percentages and points get one decimal."""
+    """Format a number for a table cell, without its unit. Percentages and points get one decimal."""
     if kind == "number":
         return number(x, digits, sign=sign)
     return number(None if x is None else 100 * x, 1, sign=sign)
 
 
 def as_given(x: float | None) -> str:
-    """Write a number with all its digits, such as one that the user typed: `62.5`, `−3`."""
+    """Format a number with all its digits, such as one that the user typed: `62.5`, `−3`."""
     return NONE if x is None else f"{x:.10g}".replace("-", "−")
 
 
 def seconds(x: float | None) -> str:
-    """Write a duration like `0.52 s`."""
+    """Format a duration like `0.52 s`."""
     return NONE if x is None else f"{number(x)} s"
 
 
-def count(n: int, noun: str) -> str:
-    """Write a number with its noun, like `1 script` or `1,137 scripts`."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+def count(n: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun, like `1 script` or `1,137 scripts`. `plural` is for nouns that take no s."""
+    return f"{n:,} {noun if n == 1 else plural or f'{noun}s'}"
 
 
 def cut(text: str, most: int, hint: str = "") -> str:
@@ -68,35 +68,35 @@ def cut(text: str, most: int, hint: str = "") -> str:
 
 # ── numbers with intervals ──────────────────────────────────────────────────────────────────────────────────────────
 def value_of(e: Ranged | None, kind: str, digits: int = 2) -> str:
-    """Write the value of an estimate."""
+    """Format the value of an estimate."""
     return NONE if e is None else by_kind(e.value, kind, digits)
 
 
 def interval(e: Ranged | None, kind: str = "percent", digits: int = 2) -> str:
-    """Write the interval of an estimate as `61.2 to 70.9`; "" if it has none."""
+    """Format the interval of an estimate as `61.2 to 70.9`; "" if it has none."""
     if e is None or e.low is None or e.high is None:
         return ""
     return f"{by_kind(e.low, kind, digits)} to {by_kind(e.high, kind, digits)}"
 
 
 def rate(e: Ranged) -> str:
-    """Write a rate within a sentence: `61 % (52 to 70)`."""
+    """Format a rate for use in a sentence: `61 % (52 to 70)`."""
     return with_interval(e, " %", 100.0, 0)
 
 
 def points(e: Ranged) -> str:
-    """Write a difference of two rates within a sentence: `−5 points (−12 to 3)`."""
+    """Format a difference of two rates for use in a sentence: `−5 points (−12 to 3)`."""
     unit = " point" if e.value is not None and abs(round(100 * e.value)) == 1 else " points"
     return with_interval(e, unit, 100.0, 0)
 
 
 def plain(e: Ranged, digits: int = 2) -> str:
-    """Write a number that is not a rate within a sentence: `0.31 (0.12 to 0.50)`."""
+    """Format a number that is not a rate for use in a sentence: `0.31 (0.12 to 0.50)`."""
     return with_interval(e, "", 1.0, digits)
 
 
 def with_interval(e: Ranged, unit: str, scale: float, digits: int) -> str:
-    """Write a number times `scale` with its unit and its interval."""
+    """Format a number times `scale` with its unit and its interval."""
     if e.value is None:
         return "unknown"
     value = f"{number(e.value * scale, digits)}{unit}"

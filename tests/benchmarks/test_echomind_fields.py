@@ -6,7 +6,7 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from overtone.benchmarks.echomind.fields import (
+from overtone.benchmarks.echomind.script_fields import (
     category_of,
     cue_of,
     gold_of,

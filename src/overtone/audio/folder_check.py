@@ -19,6 +19,7 @@ from overtone.audio._references import SUFFIXES, Labels, read_labels
 from overtone.audio._wav import Fault, is_wav, parse_wav
 from overtone.errors import DataError
 from overtone.paths import inside, shown
+from overtone.processes import usable_cores
 
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
@@ -63,7 +64,7 @@ def check_folder(root: Path) -> list[Finding]:
     sounds = [name for name in files if name.lower().endswith(SUFFIXES)]
     listed = manifest_hashes(root)
     # Decoding and hashing release the interpreter's lock, so a few threads help even a small machine.
-    with ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as pool:
+    with ThreadPoolExecutor(max_workers=min(4, usable_cores())) as pool:
         heard = dict(zip(sounds, pool.map(lambda name: _listen(root, name, name in listed), sounds), strict=True))
     for one in heard.values():
         findings += one.findings

@@ -16,7 +16,7 @@ from msgspec import Struct
 from overtone.benchmarks import Selection
 from overtone.benchmarks._files import Fields, UniqueIds, language, read_objects, slugify, text
 from overtone.benchmarks.echomind import LAYOUT, EchoMind, digest, dimension_of
-from overtone.benchmarks.echomind import fields as read
+from overtone.benchmarks.echomind import script_fields as read
 from overtone.benchmarks.echomind.files import Source
 from overtone.benchmarks.echomind.paper_tables import PAPER_TABLES
 from overtone.errors import DataError

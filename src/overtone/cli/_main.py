@@ -29,7 +29,7 @@ TASKS = {  # what a user wants to do → commands
     "find out": ("report", "analyze", "table", "figure", "compare", "check", "case"),
     "build": ("build",),
     "train": ("train", "study", "evaluate", "serve", "export"),
-    "people": ("studio", "arena"),
+    "people": ("studio", "talk", "arena"),
     "housekeeping": ("list", "trust", "verify", "migrate", "completion", "help"),
 }
 

@@ -148,7 +148,7 @@ class Display:
                 file=sys.stderr,
                 flush=True,
             )
-            from overtone.runs.clips import OWN_RATE
+            from overtone.runs.sent_clips import OWN_RATE
 
             clips = store.meta().get("clips", OWN_RATE)
             if clips != OWN_RATE:

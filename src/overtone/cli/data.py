@@ -93,14 +93,14 @@ def _language_findings(folder: Path) -> list[Finding]:
 
 
 def _rebuild(args: argparse.Namespace) -> int:
-    import os
     import tempfile
 
     from overtone.build.rebuild import TOLERANCES, compare, rebuild_and_compare
     from overtone.cli.build._options import progress
     from overtone.paths import shown
+    from overtone.processes import usable_cores
 
-    jobs = os.cpu_count() or 1
+    jobs = usable_cores()
     if args.rebuild:
         differences = compare(args.folder, Path(args.rebuild), jobs=jobs, progress=progress())
     else:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from overtone.errors import EXIT_OK
 from overtone.paths import write_whole
+from overtone.text import percent
 
 # To finish within minutes, the demo builds one script per cue, without the gates, and asks all questions about the
 # target clip only. It adds what the findings compare: the voice of the alternative clip and a reply to it, the words
@@ -181,14 +182,14 @@ def sentence(folder: Path) -> str:
     summary = summarise_reading(open_run(folder, light=True))
     parts = []
     for condition in summary.conditions:
+        by = " from the words alone" if condition.condition.endswith("/transcript") else ""
         for what, accuracy in (("about the voice", condition.voice), ("on reasons", condition.reasoning)):
             if accuracy is not None and accuracy.questions.value is not None:
-                chance = f", chance {accuracy.chance:.0%}" if accuracy.chance is not None else ""
-                parts.append(
-                    f"{accuracy.questions.value:.0%} of {accuracy.questions.scored} questions {what} right{chance}"
-                )
+                chance = f", chance {percent(accuracy.chance)}" if accuracy.chance is not None else ""
+                right = percent(accuracy.questions.value)
+                parts.append(f"{right} of {accuracy.questions.scored} questions {what} right{by}{chance}")
         words = condition.measures.get("wer_corpus")
         if words is not None and words.value is not None:
-            parts.append(f"word error rate {words.value:.0%}")
+            parts.append(f"word error rate {percent(words.value)}")
     parts.append(f"{summary.answered} of {summary.asked} answered")
     return "; ".join(dict.fromkeys(parts)) + "."

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 from pathlib import Path
 from typing import Any
 
 from overtone.errors import EXIT_BUDGET, EXIT_OK, MissingExtra, OvertoneError, UsageError, install_line
 from overtone.paths import shown, user_path
+from overtone.processes import usable_cores
 
 # Flags of one kind only, by their names in Settings, which has their defaults. A flag that was not given is None.
 _ECHAT = ("preset", "stage", "start", "ablate", "scale", "encoder", "lm", "look_every", "samples", "workers", "graphs")
@@ -119,7 +119,7 @@ def main(args: argparse.Namespace) -> int:
             raise UsageError(f"--{name} {given:g}: give a number above 0")
     if args.lr == math.inf:
         raise UsageError("--lr inf: give a number")
-    most = 4 * (os.cpu_count() or 1)
+    most = 4 * usable_cores()
     if args.workers is not None and not 0 <= args.workers <= most:
         raise UsageError(f"--workers {args.workers}: give a number from 0 to {most} on this machine")
     if not 0 <= args.seed < 2**63:

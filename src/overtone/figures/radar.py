@@ -49,7 +49,7 @@ class _Web(Struct, frozen=True):
 
 
 def draw(source: FigureSource, width: float) -> Drawing:
-    """Draw up to six runs in one radar; of more, each in a separate radar, with the others in grey."""
+    """Draw up to six runs in one radar. If there are more, each run gets its own radar, with the others in grey."""
     board = source.results_of("leaderboard", Leaderboard)[0].data
     runs = [e for e in board.entrants if e.run is not None]
     axes = _axes(runs)

@@ -107,8 +107,10 @@ def split(text: str, language: str = DEFAULT) -> list[str]:
 
 
 def phrases(text: str, language: str = DEFAULT) -> Mapping[str, list[list[str]]]:
-    """Return place → candidates for templates. For each sentence or reply end, they are its phrases, the shortest
-    first."""
+    """Return place → lists of phrases, each of which may be a template.
+
+    A place has one list for each sentence, or a single list. The phrases of a list are in the order of their length.
+    """
     text = text.replace("’", "'")
     least, most = (CHARS, LONGEST_CHARS) if is_unspaced(language) else (WORDS, LONGEST)
     join = "" if is_unspaced(language) else " "

@@ -8,9 +8,9 @@ import pytest
 
 from overtone.benchmarks import Selection
 from overtone.benchmarks.emobank import SUITE, load
+from overtone.benchmarks.emobank.bank_files import read_bank
 from overtone.benchmarks.emobank.ceilings import gap_ceilings, rater_ceilings
-from overtone.benchmarks.emobank.files import read_bank
-from overtone.benchmarks.emobank.prompts import asked
+from overtone.benchmarks.emobank.rating_questions import asked
 from overtone.schema import Condition
 from overtone.tasks import conditions, load_prompts, rate
 

@@ -12,7 +12,7 @@ from overtone.benchmarks._folder import BenchmarkFolder
 from overtone.benchmarks.dream import baseline_scores
 from overtone.benchmarks.dream.baseline_scores import LABELS, NAMES
 from overtone.benchmarks.dream.baselines import OPTIONS, OVERLAP, Baselines
-from overtone.benchmarks.dream.published import PUBLISHED
+from overtone.benchmarks.dream.claimed_results import PUBLISHED
 from overtone.build.dream.dream_files import (
     ANNOTATORS,
     SPLITS,

@@ -10,7 +10,7 @@ import msgspec
 
 from overtone.benchmarks import Selection
 from overtone.benchmarks._files import Fields, Sounds, UniqueIds, Warnings, language, read_objects, slugify, text
-from overtone.benchmarks.echomind import fields as read
+from overtone.benchmarks.echomind import script_fields as read
 from overtone.benchmarks.echomind.files import KINDS, Source, find_sources, read_prompts
 from overtone.benchmarks.echomind.paper_tables import PAPER_TABLES
 from overtone.benchmarks.echomind.script_records import Question, Script, Spoken

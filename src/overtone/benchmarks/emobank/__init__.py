@@ -1,4 +1,4 @@
-"""EmoBank: how does a reader, and how does the writer, of a sentence feel? Valence, arousal and dominance.
+"""EmoBank: how does the writer of a sentence feel, and how does a reader feel? Valence, arousal and dominance.
 
 There is one item per sentence and perspective. All sentences are asked. Tables select the official test rows, a fold of
 whole documents, or a genre, so that a model can be evaluated on the rows that it was not trained on.
@@ -11,8 +11,8 @@ from pathlib import Path
 
 from overtone.benchmarks._folder import BenchmarkFolder
 from overtone.benchmarks.emobank import ratings
-from overtone.benchmarks.emobank.files import FILES, read_bank
-from overtone.benchmarks.emobank.prompts import ASK, WHO
+from overtone.benchmarks.emobank.bank_files import FILES, read_bank
+from overtone.benchmarks.emobank.rating_questions import ASK, WHO
 from overtone.rated_sentences import PERSPECTIVES
 from overtone.schema import Item, Turn
 from overtone.suite import Column, Facts, Filter, Headline, Pearson, Published, Release, Suite

@@ -15,8 +15,10 @@ def rater_ceilings(bank: Bank, who: str) -> list[float]:
 
 
 def gap_reliability(bank: Bank) -> list[float]:
-    """Return, per dimension, the share of the variance of reader − writer that is not rating noise. It is below 0 if
-    the noise is larger than the variance."""
+    """Return, per dimension, the reliability of reader − writer: the share of its variance that is not rating noise.
+
+    A value below 0 means that the noise is larger than the variance.
+    """
     found = []
     for d in range(len(DIMENSIONS)):
         reader, writer = (bank.means[who][:, d] for who in PERSPECTIVES)
@@ -28,7 +30,7 @@ def gap_reliability(bank: Bank) -> list[float]:
 
 
 def gap_ceilings(bank: Bank) -> list[float]:
-    """Return the highest possible correlation with reader − writer per dimension."""
+    """Return, per dimension, the highest correlation that a prediction of reader − writer can have."""
     return [_root(reliability) for reliability in gap_reliability(bank)]
 
 

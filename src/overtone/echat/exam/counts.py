@@ -74,7 +74,7 @@ def count(
     runs: Sequence[tuple[Head, list[Prediction]]], *, listen: bool = False, embed: Embed | None = None,
     say: Callable[[str], None] = lambda line: None,
 ) -> list[Counts]:  # fmt: skip
-    """Count the results of every run. With `listen`, also transcribe its spoken replies."""
+    """Return the counted results of every run. With `listen`, spoken replies are transcribed and counted too."""
     identity = "given"
     if embed is None:
         from overtone.embedded import embedder

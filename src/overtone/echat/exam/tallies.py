@@ -89,7 +89,7 @@ def own_mode(modes: Sequence[str]) -> str:
 
 
 def count(rows: Sequence[Prediction], vectors: Vectors, listen: Listen | None = None) -> Tallies:
-    """Count every measure of one run."""
+    """Return the tallies of all measures for one run."""
     out: Tallies = {}
     for part in sorted({row.part for row in rows}):
         of_part = [row for row in rows if row.part == part]

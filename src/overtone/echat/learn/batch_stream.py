@@ -28,6 +28,7 @@ from overtone.echat.learn.stages import CLIP_SECONDS, Stage, StageRun
 from overtone.echat.net.config import ModelConfig, SpeechConfig, positions
 from overtone.errors import DataError
 from overtone.paths import shown
+from overtone.processes import usable_cores
 
 TRAIN = ("", "train")  # the parts of a set that are used for training
 _SHOWN = 10  # maximum number of problems in an error
@@ -254,7 +255,7 @@ def survey(corpus: Corpus, runs: Sequence[StageRun], model: ModelConfig, tok: To
     measured: dict[Any, list[Measured]] = {key: [] for key in lists}
     aside: dict[str, Any] = {}
     if workers and len(chunks) > _FEW:
-        most = min(3 * workers, os.cpu_count() or 1)
+        most = min(3 * workers, usable_cores())
         aside = {"num_workers": most, "multiprocessing_context": "fork", "worker_init_fn": _ignore_sigterm}
     for (key, _), some in zip(chunks, DataLoader(measures, batch_size=None, **aside), strict=True):
         measured[key] += some
@@ -303,4 +304,4 @@ def workers_for(device: torch.device) -> int:
     if device.type != "cuda":
         return 0
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    return max(1, min(4, (os.cpu_count() or 2) - 2))
+    return max(1, min(4, usable_cores() - 2))

@@ -74,7 +74,8 @@ class Source(Struct):
         )
 
     def room(self, at: int) -> float:
-        """Return the share of a batch's token budget that records of this record's kind may fill, as published."""
+        """Return the share of a batch's token budget that records like this one may fill. The shares are the published
+        ones."""
         long = any(self.thoughts) or self.streaming > 0 or self.task == "t2t" or bool(self.records[at].history)
         return 0.6 if long else 0.8 if self.task == "s2s" else 1.0
 
@@ -130,8 +131,8 @@ class Mixture:
     """An endless sequence of batches.
 
     `budget` limits the positions of a batch, padding included; `targets` limits its predicted positions. A task is
-    drawn in proportion to the records of its lists. If the batches of a task can be larger than those of the list with
-    the highest share of targets, the task is drawn less often, so that its share of all positions stays the same.
+    drawn in proportion to the records of its lists. Tasks with few targets have larger batches, because `targets` fills
+    them later. Such a task is drawn less often, so that its share of all positions stays the same.
     """
 
     def __init__(

@@ -262,7 +262,7 @@ def first_model(config: Config, before: Path | None) -> EChat:
 
 
 def given(config: Config, settings: Settings) -> Config:
-    """Return the configuration with the user's files of weights."""
+    """Return the configuration in which the weights are the files that the user named, if any."""
     encoder, lm = config.model.encoder, config.model.lm
     if settings.encoder:
         encoder = msgspec.structs.replace(encoder, weights=settings.encoder)

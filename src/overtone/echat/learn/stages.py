@@ -200,7 +200,7 @@ def warm_up(run: StageRun) -> int:
 
 
 def rate_at(step: int, run: StageRun) -> float:
-    """Return the factor on the learning rates at an optimiser step, counted from 1.
+    """Return the factor by which the learning rates are multiplied at an optimiser step. The first step is 1.
 
     After a linear warm-up the factor stays constant, falls with the square root of the step (WeNet's warmuplr), or
     falls to a tenth along a cosine.

@@ -77,7 +77,10 @@ def compose(texts: Texts, seed: int = 0, sizes: Mapping[str, int] = SIZES) -> li
 
 
 def sizes_for(count: int, only: Sequence[str] = ()) -> dict[str, int]:
-    """Return the size of each part for a given size of train. The other parts shrink with it, to a minimum of 4."""
+    """Return the size of each part if the part `train` has `count` exchanges.
+
+    The other parts shrink in proportion, but keep at least 4 exchanges.
+    """
     share = min(1.0, count / SIZES["train"])
     sizes = {p: count if p == "train" else max(4, 2 * round(share * n / 2)) for p, n in SIZES.items()}
     return {part: n for part, n in sizes.items() if not only or part in only}

@@ -42,7 +42,10 @@ class Delivery(Struct, frozen=True):
 
 
 def deliveries(texts: Texts) -> dict[str, list[Delivery]]:
-    """Return the deliveries of each kind whose labels all have a strategy and a synthesised sound."""
+    """Return the deliveries by kind.
+
+    A delivery is included only if each of its labels has a strategy and a sound that can be synthesised.
+    """
     single: dict[str, list[tuple[str, str, Strategy]]] = {kind: [] for kind in _ORDER}
     for s in texts.strategies:
         slug = _slug(s)

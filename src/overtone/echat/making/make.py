@@ -9,7 +9,6 @@ the audio.
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import time
 from collections import Counter
@@ -40,6 +39,7 @@ from overtone.echat.making.write import (
 from overtone.embedded import require
 from overtone.errors import UsageError
 from overtone.paths import sha256, write_whole
+from overtone.processes import usable_cores
 from overtone.spec import suggest
 
 
@@ -81,7 +81,7 @@ def build(
     replies ("" leaves replies unspoken). Earlier verdicts and speech tokens are reused unless `again`.
     """
     tell: Progress = progress or (lambda *_: None)
-    workers = jobs or os.cpu_count() or 1
+    workers = jobs or usable_cores()
     outputs = outputs or Outputs()
     for part in only:
         if part not in PARTS:

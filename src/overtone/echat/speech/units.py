@@ -149,7 +149,7 @@ def read_weights(path: Path) -> dict[str, Floats]:
 
 
 def trim_silence(x: Floats) -> Floats:
-    """Trim or pad the silence before and after the words to EDGE."""
+    """Cut or pad the silence at both ends to EDGE seconds."""
     first, last = span(x)
     return np.pad(x[max(first, 0) : last], (max(-first, 0), max(last - len(x), 0)))
 

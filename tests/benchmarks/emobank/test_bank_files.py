@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from overtone.benchmarks.emobank.files import read_bank
+from overtone.benchmarks.emobank.bank_files import read_bank
 from overtone.errors import DataError
 from overtone.rated_sentences import PERSPECTIVES
 

@@ -48,7 +48,7 @@ class _Sentence(Struct, frozen=True):
 
 
 def read_bank(folder: Path) -> Bank:
-    """Read the sentences that have both perspectives, in the order of `emobank.csv`.
+    """Read the sentences that were rated from both perspectives, in the order of `emobank.csv`.
 
     Raise DataError, with file and line, for a missing file, column or id, for a rating out of range, a duplicated id, a
     sentence without one of the perspectives, and for means that do not match their ratings.
