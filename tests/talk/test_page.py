@@ -21,9 +21,9 @@ pytestmark = pytest.mark.browser
 
 
 @contextmanager
-def program(model: str, out: Path) -> Iterator[str]:
+def program(model: str, out: Path, *flags: str) -> Iterator[str]:
     """`overtone talk` as a process of its own; yield the link that it prints, and stop it like a user."""
-    command = [sys.executable, "-m", "overtone", "talk", model, "--out", str(out), "--no-transcript"]
+    command = [sys.executable, "-m", "overtone", "talk", model, "--out", str(out), *flags]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert running.stdout is not None
     try:
@@ -47,7 +47,7 @@ def test_a_person_speaks_by_key_hears_the_reply_rates_it_and_speaks_again(chromi
     (tmp_path / "voice.wav").write_bytes(tone(40, 2.0, 48_000))
     with OpenAIServer(keep_audio=True) as server, microphone_browser(chromium, tmp_path / "voice.wav") as browser:
         server.pace = 0.05
-        with program(f"openai:any?base_url={server.base_url}", tmp_path / "run") as link:
+        with program(f"openai:any?base_url={server.base_url}", tmp_path / "run", "--no-transcript") as link:
             context = browser.new_context(permissions=["microphone"], color_scheme="dark")
             page = context.new_page()
             problems: list[str] = []
@@ -83,7 +83,7 @@ def test_a_page_without_permission_says_what_to_do(chromium: Any, tmp_path: Path
     with (
         OpenAIServer() as server,
         microphone_browser(chromium, tmp_path / "voice.wav") as browser,
-        program(f"openai:any?base_url={server.base_url}", tmp_path / "run") as link,
+        program(f"openai:any?base_url={server.base_url}", tmp_path / "run", "--no-transcript") as link,
     ):
         page = browser.new_context().new_page()
         page.goto(link)

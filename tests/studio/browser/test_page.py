@@ -42,7 +42,17 @@ def check(person: Rater) -> None:
     assert person.page.evaluate(SMALL) == [], person.heading
 
 
-@pytest.mark.parametrize("look", LOOKS, ids=["dark", "phone"])
+@pytest.mark.parametrize(
+    "look",
+    [
+        pytest.param(LOOKS[0] | LOOKS[1], id="dark phone"),
+        pytest.param({}, id="light", marks=pytest.mark.full),
+        *(
+            pytest.param(look, id=name, marks=pytest.mark.full)
+            for name, look in zip(("dark", "phone"), LOOKS, strict=True)
+        ),
+    ],
+)
 def test_every_page_is_accessible(look: dict[str, Any], make_study: MakeStudy, enter: MakeRater) -> None:
     with site.served(make_study(session="2", headphones="true", shows='["reply"]', break_every="1")) as served:
         person = enter(speed=8, **look)
