@@ -5,7 +5,7 @@ The caller divides the replies into pages, which do not depend on the number of 
 in order. If a process cannot score a page (the metric raises, the process dies), the result is None, and the caller
 scores the page itself. `multiprocessing` would start the caller's own script again in each process; these processes
 import only Overtone. `workers/host.py` does not fit either: it runs programs of other environments, which get JSON and
-a few variables that are no secrets, but a scoring process needs Python objects and the caller's whole environment
+a few variables that are not secret, but a scoring process needs Python objects and the caller's whole environment
 (plug-ins, WordNet).
 """
 

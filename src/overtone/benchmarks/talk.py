@@ -16,7 +16,8 @@ from overtone.paths import inside, read_plain, shown
 from overtone.schema import Item
 from overtone.suite import Facts, Suite
 
-FILE = "conversations.jsonl"
+BENCHMARK = "talk"
+FILE = "conversations.jsonl"  # of a run: the items, one JSON object per line
 MAX_BYTES = 1 << 30
 
 SUITE = Suite(
@@ -39,7 +40,7 @@ SUITE = Suite(
 class Talk(BenchmarkFolder):
     """The folder of a run that `overtone talk` made."""
 
-    name = "talk"
+    name = BENCHMARK
 
     def __init__(self, data: Path) -> None:
         super().__init__(data, f"a run of 'overtone talk', with {FILE} and clips")

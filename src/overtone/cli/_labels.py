@@ -21,7 +21,7 @@ def is_study(path: Path) -> bool:
 
 
 def read_study(path: Path) -> Study:
-    """Read a study whose answers are labels of runs. Raises UsageError if its sources are no runs."""
+    """Read a study whose answers are labels of runs. Raises UsageError if its sources are not runs."""
     from overtone.studio import study
 
     found = study.read(path)

@@ -45,10 +45,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Serve the page until stopped."""
+    from overtone.benchmarks.talk import BENCHMARK
     from overtone.runs.settings import model_label, resolve
     from overtone.server_guard import bound
     from overtone.spec import parse_spec
-    from overtone.talk.conversations import BENCHMARK
 
     spec = parse_spec(args.model)
     folder = args.out or Path("runs") / f"talk-{model_label(spec)}-{time.strftime('%Y%m%d-%H%M%S')}"

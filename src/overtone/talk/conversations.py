@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from overtone.audio import decode, load_sound
 from overtone.benchmarks import Selection
+from overtone.benchmarks.talk import BENCHMARK, FILE
 from overtone.errors import AudioError, DataError, ModelFailure
 from overtone.models import Model, Piece
 from overtone.paths import write_whole
@@ -29,8 +30,6 @@ from overtone.runs.store import Ask, Part, Store
 from overtone.schema import EMOTION, THOUGHT, Clip, Condition, Item, Message, Reply, Request, Sound, Turn, remarks
 from overtone.tasks import Prompts, converse
 
-BENCHMARK = "talk"
-FILE = "conversations.jsonl"  # the items, one JSON object per line
 SHORTEST, LONGEST = 0.2, 120.0  # seconds of an utterance
 MAX_BYTES = 32 << 20
 MOST_TURNS = 100  # of a conversation
