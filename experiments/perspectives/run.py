@@ -172,12 +172,20 @@ def smaller(study: Study, data: Data) -> tuple[Study, Data]:
     )  # fmt: skip
 
 
+def share(groups: Sequence[list[Job]], parts: int) -> list[list[list[Job]]]:
+    """Share the groups among processes, so that each has about as many jobs. Their order is kept."""
+    shares: list[list[int]] = [[] for _ in range(parts)]
+    for i in sorted(range(len(groups)), key=lambda i: -len(groups[i])):
+        min(shares, key=lambda at: sum(len(groups[k]) for k in at)).append(i)
+    return [[groups[i] for i in sorted(at) if groups[i]] for at in shares]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Run the study's jobs.")
     parser.add_argument("--data", type=Path, required=True, help="folder with data.json.gz and weights.npz")
     parser.add_argument("--out", type=Path, required=True, help="folder of the results, one file per job")
     parser.add_argument("--minutes", type=float, default=9.0, help="time in all (default: 9)")
-    parser.add_argument("--part", default="1/1", help="K/N: every N-th group, from the K-th (default: 1/1)")
+    parser.add_argument("--part", default="1/1", help="K/N: the K-th of N shares of what is left (default: 1/1)")
     parser.add_argument("--state", type=Path, help="folder of what continues on this machine (default: OUT/state)")
     parser.add_argument("--compiled", action="store_true", help="fuse small kernels with torch.compile")
     parser.add_argument("--only", default="", help="only groups of this split: genre, document, official")
@@ -195,11 +203,11 @@ def main() -> None:
     runner = Runner(study, data, state, sizes, args)
     done = runner.done() if args.small else runner.done(store.RESULTS)
     part, parts = map(int, args.part.split("/"))
-    groups = [
-        stack
-        for jobs in study.jobs(sorted(set(data.bank.genres)))[part - 1 :: parts]
-        for stack in runner.at_once([j for j in jobs if j.key not in done and args.only in ("", j.split)], parts)
+    left = [
+        [j for j in jobs if j.key not in done and args.only in ("", j.split)]
+        for jobs in study.jobs(sorted(set(data.bank.genres)))
     ]
+    groups = [stack for jobs in share(left, parts)[part - 1] for stack in runner.at_once(jobs, parts)]
     failed: list[str] = []
     for jobs in groups:
         try:
