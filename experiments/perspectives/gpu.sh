@@ -3,7 +3,7 @@
 #
 #   experiments/perspectives/gpu.sh VERB…
 #
-#   pack     here: cut DATA (what prepare.py wrote) into CARRIED/1, 2, 3 of at most 36 MB, which travel one by one
+#   pack     here: cut DATA (what prepare.py wrote) into CARRIED/1, 2 … (PIECES of them), which travel one by one
 #   keep     there: put what has travelled into WORK
 #   bench    there: measure the fastest way to train, with random weights
 #   run      there: run jobs for MINUTES and bring all results back to OUT
@@ -11,12 +11,12 @@
 #   bundle   there: only bring the results back
 #   unpack   here: pack the results of FROM into RESULTS, which travel with the repository, and analyse them
 #
-# CARRIED (carry), DATA (out/study), RESULTS (experiments/perspectives/results), WORK (/tmp/perspectives), OUT (WORK/back),
+# PIECES (3, of 33 MB), CARRIED (carry), DATA (out/study), RESULTS (experiments/perspectives/results), WORK (/tmp/perspectives), OUT (WORK/back),
 # MINUTES (9), PARTS (processes: 4 under CUDA's MPS where it exists, else as measured), COMPILED (as measured), FLAGS
 # (more of run.py), PYTHON (python3; `unpack` needs Overtone's own).
 set -euo pipefail
 carried=${CARRIED:-carry} data=${DATA:-out/study} work=${WORK:-/tmp/perspectives}
-results=${RESULTS:-experiments/perspectives/results}
+pieces=${PIECES:-3} results=${RESULTS:-experiments/perspectives/results}
 python=${PYTHON:-python3} back=${OUT:-$work/back} minutes=${MINUTES:-9}
 export PYTHONUNBUFFERED=1 OMP_NUM_THREADS="${OMP_NUM_THREADS:-4}" PYTHONPATH="$PWD:$PWD/src${PYTHONPATH:+:$PYTHONPATH}"
 export PYTORCH_CUDA_ALLOC_CONF="${PYTORCH_CUDA_ALLOC_CONF:-expandable_segments:True}"
@@ -24,20 +24,22 @@ begun=$SECONDS
 say() { echo "[$(date +%T)] $*"; }
 
 pack() {
-    rm -rf "$carried"/[123] && mkdir -p "$carried"/{1,2,3}
-    split --number 3 --numeric-suffixes=1 --suffix-length 1 "$data/weights.npz" "$carried/weights."
-    for i in 1 2 3; do mv "$carried/weights.$i" "$carried/$i/"; done
-    cp "$data/data.json.gz" "$carried/3/"
-    sha256sum "$data/weights.npz" | cut -d ' ' -f 1 > "$carried/3/weights.sha256"
+    local i
+    rm -rf "$carried"/[1-9] && mkdir -p "$carried"
+    split --number "$pieces" --numeric-suffixes=1 --suffix-length 1 "$data/weights.npz" "$carried/weights."
+    for i in $(seq "$pieces"); do mkdir "$carried/$i" && mv "$carried/weights.$i" "$carried/$i/"; done
+    cp "$data/data.json.gz" "$carried/$pieces/"
+    sha256sum "$data/weights.npz" | cut -d ' ' -f 1 > "$carried/$pieces/weights.sha256"
     du -sb "$carried"/*
 }
 
 keep() {
     mkdir -p "$work/data" "$work/jobs"
-    for i in 1 2 3; do [ ! -d "$carried/$i" ] || cp "$carried/$i"/* "$work/data/"; done
+    local folder
+    for folder in "$carried"/[1-9]; do [ ! -d "$folder" ] || cp "$folder"/* "$work/data/"; done
     ls -l "$work/data"
-    [ -e "$work/data/weights.3" ] || return 0
-    [ -e "$work/data/weights.npz" ] || cat "$work/data"/weights.[123] > "$work/data/weights.npz"
+    [ -e "$work/data/weights.sha256" ] || return 0  # it travels with the last piece
+    [ -e "$work/data/weights.npz" ] || cat "$work/data"/weights.[1-9] > "$work/data/weights.npz"
     echo "$(cat "$work/data/weights.sha256")  $work/data/weights.npz" | sha256sum --check --quiet
 }
 

@@ -172,12 +172,22 @@ def smaller(study: Study, data: Data) -> tuple[Study, Data]:
     )  # fmt: skip
 
 
-def share(groups: Sequence[list[Job]], parts: int) -> list[list[list[Job]]]:
-    """Share the groups among processes, so that each has about as many jobs. Their order is kept."""
+def in_order(groups: Sequence[list[list[Job]]]) -> list[list[Job]]:
+    """Return the stacks of all groups in the order in which they run.
+
+    Of the tuning on DREAM, the first stack of every seed comes before the second of any: the base model and the first
+    arms of all seeds say more than all arms of some seeds.
+    """
+    ranked = [(rank if stack[0].tuned else 0, stack) for group in groups for rank, stack in enumerate(group)]
+    return [stack for _, stack in sorted(ranked, key=lambda pair: pair[0])]
+
+
+def share(stacks: Sequence[list[Job]], parts: int) -> list[list[list[Job]]]:
+    """Share the stacks among processes, so that each has about as many jobs. Their order is kept."""
     shares: list[list[int]] = [[] for _ in range(parts)]
-    for i in sorted(range(len(groups)), key=lambda i: -len(groups[i])):
-        min(shares, key=lambda at: sum(len(groups[k]) for k in at)).append(i)
-    return [[groups[i] for i in sorted(at) if groups[i]] for at in shares]
+    for i in sorted(range(len(stacks)), key=lambda i: -len(stacks[i])):
+        min(shares, key=lambda at: sum(len(stacks[k]) for k in at)).append(i)
+    return [[stacks[i] for i in sorted(at)] for at in shares]
 
 
 def main() -> None:
@@ -207,9 +217,9 @@ def main() -> None:
         [j for j in jobs if j.key not in done and args.only in ("", j.split)]
         for jobs in study.jobs(sorted(set(data.bank.genres)))
     ]
-    groups = [stack for jobs in share(left, parts)[part - 1] for stack in runner.at_once(jobs, parts)]
+    stacks = in_order([runner.at_once(jobs, parts) for jobs in left])
     failed: list[str] = []
-    for jobs in groups:
+    for jobs in share(stacks, parts)[part - 1]:
         try:
             if time.monotonic() > stop:
                 raise TimeUp("not begun")
