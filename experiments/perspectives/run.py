@@ -199,6 +199,7 @@ def main() -> None:
     parser.add_argument("--state", type=Path, help="folder of what continues on this machine (default: OUT/state)")
     parser.add_argument("--compiled", action="store_true", help="fuse small kernels with torch.compile")
     parser.add_argument("--only", default="", help="only groups of this split: genre, document, official")
+    parser.add_argument("--arms", default="", help="only these arms, separated by commas")
     parser.add_argument("--small", action="store_true", help="a tiny random model, to try the path; not the study")
     args = parser.parse_args()
     args.state = args.state or args.out / "state"
@@ -213,8 +214,9 @@ def main() -> None:
     runner = Runner(study, data, state, sizes, args)
     done = runner.done() if args.small else runner.done(store.RESULTS)
     part, parts = map(int, args.part.split("/"))
+    arms = [name for name in args.arms.split(",") if name]
     left = [
-        [j for j in jobs if j.key not in done and args.only in ("", j.split)]
+        [j for j in jobs if j.key not in done and args.only in ("", j.split) and (j.arm in arms or not arms)]
         for jobs in study.jobs(sorted(set(data.bank.genres)))
     ]
     stacks = in_order([runner.at_once(jobs, parts) for jobs in left])
