@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 WORKER := .venv-worker
+PEERS := .venv-peers
 PIP_QUIET := --quiet --disable-pip-version-check
 
 .PHONY: help demo test test-full lint docs bench clean browser wordnet postgres
@@ -31,6 +32,12 @@ $(VENV)/.dev: $(VENV)/.core
 $(WORKER)/.ready: src/overtone/workers/requirements-test.txt
 	@test -x $(WORKER)/bin/python || $(PYTHON) -m venv $(WORKER)
 	$(WORKER)/bin/python -m pip install $(PIP_QUIET) --no-deps --requirement $<
+	@touch $@
+
+# Programs of other projects that read what Overtone writes, for `make test-full`.
+$(PEERS)/.ready: tests/peers.txt pyproject.toml
+	@test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install $(PIP_QUIET) --editable '.[export,mlflow,wandb]' --requirement $<
 	@touch $@
 
 # $(call from_debian,IS IT HERE?,PACKAGES,NAME): install from Debian where we may; otherwise tests skip and METEOR stays empty.
@@ -70,7 +77,7 @@ test: $(VENV)/.dev $(WORKER)/.ready browser wordnet postgres
 	$(BIN)/python -m pytest -m "not full" -n 2 --dist loadfile --ignore tests/echat --ignore tests/experiments
 	$(BIN)/python -m pytest -m "not full" -n 2 --dist loadfile tests/echat tests/experiments
 
-test-full: $(VENV)/.dev $(WORKER)/.ready browser wordnet postgres
+test-full: $(VENV)/.dev $(WORKER)/.ready $(PEERS)/.ready browser wordnet postgres
 	$(BIN)/python -m pytest --ignore tests/echat --ignore tests/experiments
 	$(BIN)/python -m pytest tests/echat tests/experiments
 
@@ -87,4 +94,4 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m bench
 
 clean:
-	rm -rf $(VENV) $(WORKER) demo site
+	rm -rf $(VENV) $(WORKER) $(PEERS) demo site

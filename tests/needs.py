@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from overtone.embedded import present
+from tests.peers import BIN
 from tests.postgres_server import available
 
 REPOSITORY = Path(__file__).parent.parent
@@ -54,6 +55,10 @@ NEEDS: dict[str, tuple[Callable[[], bool], str]] = {  # marker → is it here?, 
     "latex": (
         lambda: _programs("pdflatex", "kpsewhich"),
         "pdflatex is not installed; run 'apt install texlive-latex-base texlive-latex-recommended'",
+    ),
+    "peers": (
+        lambda: (BIN / "python").is_file(),
+        "the peers' environment .venv-peers is not there; run 'make .venv-peers/.ready'",
     ),
     "shared": (
         lambda: (SHARED / "data").is_dir(),

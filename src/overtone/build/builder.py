@@ -13,6 +13,7 @@ import msgspec
 
 from overtone.build import acceptance
 from overtone.build.acceptance import GateReport
+from overtone.build.dataset_card import write_card
 from overtone.build.datasheet import about_scripts, write_datasheet
 from overtone.build.licence import Verdict, derive
 from overtone.build.pool import Progress, no_progress
@@ -75,6 +76,7 @@ def build(
     clips = work.finish(groups, verdict, status, release)
     about = about_scripts(collection, checked.scripts, questions, clips)
     write_datasheet(out, about, checked, clips, verdict, status, options)
+    write_card(out, whole.name, clips, groups, verdict, status, collection.languages)
     return work.result(clips, checked, verdict, scripts=len(groups), questions=tuple(questions))
 
 

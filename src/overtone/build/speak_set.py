@@ -20,6 +20,7 @@ from overtone import audio
 from overtone.build import acceptance, room
 from overtone.build.acceptance import GateReport
 from overtone.build.cue_validation import from_ratings, statuses
+from overtone.build.dataset_card import write_card
 from overtone.build.datasheet import About, used_cues, write_datasheet
 from overtone.build.delivery import RATE
 from overtone.build.gates.run_gates import measure_all
@@ -33,6 +34,7 @@ from overtone.build.sound_plan import Group, Job, Options
 from overtone.build.voices import cast
 from overtone.embedded import require
 from overtone.errors import UsageError
+from overtone.languages import DEFAULT
 from overtone.paths import inside
 from overtone.processes import usable_cores
 from overtone.version import __version__
@@ -159,7 +161,9 @@ def speak_set(
     verdict = derive(work.ingredients())
     status = work.statuses()
     clips = work.finish(groups, verdict, status)
-    write_datasheet(out, about, checked, clips, verdict, used_cues(status, clips), options)
+    used = used_cues(status, clips)
+    write_datasheet(out, about, checked, clips, verdict, used, options)
+    write_card(out, source.name, clips, groups, verdict, used, [DEFAULT])
     return work.result(clips, checked, verdict, lines=about.lines)
 
 

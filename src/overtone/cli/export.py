@@ -1,4 +1,4 @@
-"""Export replies and scores as a table, the descriptions of scores, predictions for the benchmark, or preferences."""
+"""Export replies and scores as a table, a data set, a log for other tools, predictions, or preferences."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ from overtone.errors import EXIT_OK, UsageError
 
 if TYPE_CHECKING:
     from overtone.arena.preferences import Found
+    from overtone.runs.store import Store
 
-FORMATS = ("jsonl", "csv", "parquet", "scores", "predictions", "preferences")
-ENDINGS = {".jsonl": "jsonl", ".csv": "csv", ".parquet": "parquet"}
+FORMATS = ("jsonl", "csv", "parquet", "inspect", "hf", "scores", "predictions", "preferences")
+ENDINGS = {".jsonl": "jsonl", ".csv": "csv", ".parquet": "parquet", ".eval": "inspect"}
+DEFAULT = {"predictions": "predictions.json", "scores": "scores.json", "inspect": "replies.eval", "hf": "hf"}
+WITH_SOUNDS = ("inspect", "hf")
 EXAMPLES = (
     "overtone export runs/monday -o replies.csv",
+    "overtone export runs/monday --format hf -o monday-dataset",
     "overtone export runs/monday runs/friday --format preferences --arena arena -o pairs.jsonl",
 )
 
@@ -23,8 +27,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     flag = parser.add_argument
     flag("runs", metavar="RUN", type=Path, nargs="+", help="folder of a run; several only for preferences")
     flag("--format", choices=FORMATS, help="output format (default: by the ending of FILE, else jsonl)")
-    flag("-o", "--out", metavar="FILE", type=Path, help="file to write (default: RUN/replies.FORMAT)")
+    flag("-o", "--out", metavar="FILE", type=Path, help="file, or for hf the folder, to write (default: in RUN)")
     flag("--condition", metavar="NAME", help="condition to export, e.g. enhance/audio (default: all)")
+    flag("--no-sounds", action="store_true", help="leave sounds out of an inspect or hf export")
     _add_pair_flags(parser)
 
 
@@ -67,6 +72,8 @@ def _format(args: argparse.Namespace) -> str:
     form: str = args.format or by_ending or "jsonl"
     if args.out and not args.format and not by_ending:
         raise UsageError(f"{args.out}: name a file that ends in {', '.join(ENDINGS)}, or give --format")
+    if args.no_sounds and form not in WITH_SOUNDS:
+        raise UsageError(f"--no-sounds: only for --format {' or '.join(WITH_SOUNDS)}; {form} contains no sounds")
     if by_ending and form in ENDINGS.values() and by_ending != form:
         raise UsageError(f"{args.out}: the file name ends like {by_ending}, but --format is {form}; change one of them")
     return form
@@ -75,7 +82,6 @@ def _format(args: argparse.Namespace) -> str:
 def main(args: argparse.Namespace) -> int:
     from overtone.errors import StoreError
     from overtone.paths import shown
-    from overtone.runs.export_rows import export, export_predictions, export_scores
     from overtone.runs.store import Store
 
     form = _format(args)
@@ -88,15 +94,10 @@ def main(args: argparse.Namespace) -> int:
     run: Path = args.runs[0]
     if form == "scores" and args.condition:
         raise UsageError("--condition: what scores are does not depend on it; leave it out with --format scores")
-    out = args.out or run / (f"{form}.json" if form in ("predictions", "scores") else f"replies.{form}")
+    out = args.out or run / DEFAULT.get(form, f"replies.{form}")
     with Store.read(run) as store:
         try:
-            if form == "predictions":
-                count = export_predictions(store, out, args.condition)
-            elif form == "scores":
-                count = export_scores(store, out)
-            else:
-                count = export(store, form, out, args.condition)
+            count = _write(store, form, out, args)
         except OSError as error:
             raise StoreError(f"cannot write {out}: {error.strerror}") from None
         read = "readers" in store.meta()
@@ -108,6 +109,25 @@ def main(args: argparse.Namespace) -> int:
             print(shown(sentence))
     print(f"{count} rows → {shown(str(out))}")
     return EXIT_OK
+
+
+def _write(store: Store, form: str, out: Path, args: argparse.Namespace) -> int:
+    """Write one run in a format; return the number of rows."""
+    from overtone.runs.export_rows import export, export_predictions, export_scores
+
+    if form == "predictions":
+        return export_predictions(store, out, args.condition)
+    if form == "scores":
+        return export_scores(store, out)
+    if form == "inspect":
+        from overtone.report.inspect_log import write_inspect_log
+
+        return write_inspect_log(store, out, args.condition, sounds=not args.no_sounds)
+    if form == "hf":
+        from overtone.report.hf_dataset import write_hf_dataset
+
+        return write_hf_dataset(store, out, args.condition, sounds=not args.no_sounds)
+    return export(store, form, out, args.condition)
 
 
 def _preferences(args: argparse.Namespace) -> int:

@@ -51,11 +51,10 @@ def brief(folder: Path) -> list[str]:
 
 
 def _number_lines(reading: Reading, folder: Path) -> Iterator[str]:
-    own, _ = first_screen(reading)
-    if wants_judge(reading, own):
+    if wants_judge(reading, first_screen(reading)[0]):
         yield f"no number yet: its replies must be judged first (overtone score {shown(str(folder))} --judge SPEC)"
         return
-    numbers = list(_own_numbers(own) if own else _measures(reading))
+    numbers = headline_numbers(reading)
     names = [number.name for number in numbers[:NUMBERS]]
     wide = max(map(len, names), default=0)
     for name, e, kind, digits in numbers[:NUMBERS]:
@@ -65,6 +64,12 @@ def _number_lines(reading: Reading, folder: Path) -> Iterator[str]:
         yield f"  {name:<{wide}}  {cells[0]:>8}  {cells[1]:<16}  {e.scored:,} of {e.asked:,}"
     if len(numbers) > NUMBERS:
         yield f"  and {count(len(numbers) - NUMBERS, 'more number')} in the tables"
+
+
+def headline_numbers(reading: Reading) -> list[Number]:
+    """Return the numbers of a run that its headline shows: the benchmark's own, else the headline measures."""
+    own, _ = first_screen(reading)
+    return list(_own_numbers(own) if own else _measures(reading))
 
 
 def _own_numbers(tables: list[PartTable]) -> Iterator[Number]:

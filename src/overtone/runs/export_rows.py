@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import csv
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from overtone import registry
-from overtone.errors import MissingExtra, UsageError, install_line
+from overtone.errors import MissingExtra, OvertoneError, UsageError, install_line
 from overtone.languages import is_unspaced, language_of
+from overtone.paths import inside
 from overtone.runs.people_labels import Label, LabelStudy, read_labels, read_studies
 from overtone.runs.records import Beside
 from overtone.runs.store import ANSWERED, FAILED, Store, StoredReply
@@ -24,10 +26,17 @@ ROW_GROUP = 10_000  # rows of a Parquet file that are kept in memory at a time
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n\r"}
 _FORMULA = "=+-@＝＋－＠"  # some spreadsheets treat the full-width characters like the others
 _STATES = {ANSWERED: "answered", FAILED: "failed"}
+_NESTED = ("messages", "options", "likelihoods")  # lists that are one text of JSON in CSV and Parquet
 
 
-def rows(store: Store, condition: str | None = None) -> Iterator[dict[str, Any]]:
-    """Yield a row per ask and turn, with the item, the reply and its scores, for all conditions or for one."""
+def rows(store: Store, condition: str | None = None, beside: Path | None = None) -> Iterator[dict[str, Any]]:
+    """Yield a row per ask and turn, with the item, the reply and its scores, for all conditions or for one.
+
+    Paths of sounds are relative to the folder `beside`, or absolute without it.
+    """
+    meta = store.meta()
+    run = {"run": meta.get("label") or store.folder.resolve().name, "model": meta.get("model", "")}
+    paths = SoundPaths(store, meta.get("root", ""), beside)
     replies = Beside((reply.ask, reply) for reply in store.replies())
     failures = Beside((failure.ask, failure) for failure in store.failures())
     scores = Beside(store.scores())
@@ -44,6 +53,7 @@ def rows(store: Store, condition: str | None = None) -> Iterator[dict[str, Any]]
         last_scores = scores.of(ask.id)
         people = _people(labels.of(ask.id), studies)
         base: dict[str, Any] = {
+            **run,
             "item": item.id,
             "condition": ask.condition,
             "repeat": ask.repeat,
@@ -59,6 +69,7 @@ def rows(store: Store, condition: str | None = None) -> Iterator[dict[str, Any]]
             "status": item.status,
             "source": item.source,
             "question": item.question,
+            "options": [{"letter": option.letter, "text": option.text} for option in item.options],
             "gold": item.gold,
             "state": _STATES.get(state, "pending"),
             "failure": failure.reason if failure else "",
@@ -78,15 +89,21 @@ def rows(store: Store, condition: str | None = None) -> Iterator[dict[str, Any]]
                 "unit": "characters" if is_unspaced(language) else "words",
                 "turn": turn,
                 "clip": spoken.clip.path if spoken.clip else "",
+                "clip_file": paths.clip(spoken.clip.path) if spoken.clip else "",
+                "messages": store.sent(ask.id, turn) if reply else [],
                 "reference": reference,
                 "text": reply.text if reply else "",
                 "audio": reply.audio if reply else "",
+                "audio_file": paths.reply(reply.audio) if reply and reply.audio else "",
                 "finish": reply.finish if reply else "",
                 "refused": bool(reply and reply.refused),
                 "latency": reply.latency if reply else None,
                 "attempts": reply.attempts if reply else (failure.attempts if failure else 0),
                 "input_tokens": reply.usage.input_tokens if reply else 0,
                 "output_tokens": reply.usage.output_tokens if reply else 0,
+                "input_audio_tokens": reply.usage.input_audio_tokens if reply else 0,
+                "output_audio_tokens": reply.usage.output_audio_tokens if reply else 0,
+                "reported_model": reply.model if reply else "",
                 "answer": str((choice or {}).get("answer") or ""),
                 "answer_status": str((choice or {}).get("status") or ""),
                 "read_by": "" if choice is None else str(choice.get("read_by") or "rules"),
@@ -95,6 +112,34 @@ def rows(store: Store, condition: str | None = None) -> Iterator[dict[str, Any]]
                 "signatures": sorted({s.signature for s in turn_scores}),
                 "people": people if turn >= len(item.turns) - 1 else {},
             }
+
+
+class SoundPaths:
+    """Paths of a run's clips and spoken replies, for programs that play them. A file that is missing has none."""
+
+    def __init__(self, store: Store, root: str, beside: Path | None) -> None:
+        self._store, self._root = store, Path(root) if root else None
+        self._beside = beside.resolve() if beside else None
+        self._known: dict[str, str] = {}
+
+    def clip(self, name: str) -> str:
+        """Return the path of a clip, given its path in the benchmark's folder; "" if there is no such file."""
+        if name not in self._known:
+            self._known[name] = self._written(inside, self._root, name) if self._root else ""
+        return self._known[name]
+
+    def reply(self, name: str) -> str:
+        """Return the path of a spoken reply, given its name in the store; "" if there is no such file."""
+        return self._written(lambda _, audio: self._store.audio_path(audio), Path(), name)
+
+    def _written(self, find: Callable[[Path, str], Path], root: Path, name: str) -> str:
+        try:
+            path = find(root, name).resolve()
+        except OvertoneError:  # a name that leaves the folder, in a run from elsewhere
+            return ""
+        if not path.is_file():
+            return ""
+        return Path(os.path.relpath(path, self._beside)).as_posix() if self._beside else str(path)
 
 
 def _people(labels: Sequence[Label], studies: Mapping[str, LabelStudy]) -> dict[str, dict[str, float | int]]:
@@ -114,11 +159,11 @@ def _likelihood(one: Likelihood) -> dict[str, float | int | None]:
     return {"total": one.total, "tokens": one.tokens, "prior": one.prior}
 
 
-def flat_rows(store: Store) -> Iterator[dict[str, Any]]:
-    """Yield the same rows without nesting, as in CSV and Parquet: each metric is a column `score_<metric>`, and
-    likelihoods are one text of JSON."""
+def flat_rows(store: Store, condition: str | None = None) -> Iterator[dict[str, Any]]:
+    """Yield the same rows without nesting, as in CSV and Parquet: each metric is a column `score_<metric>`, and lists
+    are one text of JSON."""
     metrics = store.scored_metrics()
-    return (_flat(row, metrics) for row in rows(store))
+    return (_flat(row, metrics) for row in rows(store, condition))
 
 
 def export(store: Store, form: str, out: Path, condition: str | None = None) -> int:
@@ -127,20 +172,23 @@ def export(store: Store, form: str, out: Path, condition: str | None = None) -> 
     In CSV and Parquet, each metric is a column `score_<metric>`. Raises UsageError for an unknown condition.
     """
     if condition is not None:
-        _check_condition(condition, {ask.condition for ask, _ in store.asks()})
-    _check_not_folder(out)
+        check_condition(condition, {ask.condition for ask, _ in store.asks()})
+    check_not_folder(out)
     metrics = store.scored_metrics()
     temporary = out.with_name(out.name + ".part")
     try:
         temporary.unlink(missing_ok=True)  # in an untrusted folder it may be a link to another place
-        count = {"jsonl": _jsonl, "csv": _csv, "parquet": _parquet}[form](rows(store, condition), metrics, temporary)
+        count = {"jsonl": _jsonl, "csv": _csv, "parquet": _parquet}[form](
+            rows(store, condition, out.parent), metrics, temporary
+        )
         temporary.replace(out)
     finally:
         temporary.unlink(missing_ok=True)
     return count
 
 
-def _check_not_folder(out: Path) -> None:
+def check_not_folder(out: Path) -> None:
+    """Raise UsageError if the file to be written is a folder."""
     if out.is_dir():
         raise UsageError(f"{out} is a folder; give the export a file name")
 
@@ -150,7 +198,7 @@ def export_scores(store: Store, out: Path) -> int:
 
     Judges' scores are left out, because their rubrics describe them.
     """
-    _check_not_folder(out)
+    check_not_folder(out)
     declared = store.declared()
     names = [name for name in store.scored_metrics() if "@" not in name]
     fields = ("label", "scale", "better", "low", "high", "reduce", "unit", "tasks")
@@ -180,14 +228,15 @@ def export_predictions(store: Store, out: Path, condition: str | None = None) ->
     if condition is None and len(names) > 1:
         raise UsageError(f"the run has several conditions; name one: --condition {' or --condition '.join(names)}")
     if condition is not None:
-        _check_condition(condition, set(names))
-    _check_not_folder(out)
+        check_condition(condition, set(names))
+    check_not_folder(out)
     made = make(Path(root), [(ask.item, ask.reply.text) for ask in asks if condition in (None, ask.condition)])
     _write_json(made, out)
     return len(made)
 
 
-def _check_condition(name: str, known: set[str]) -> None:
+def check_condition(name: str, known: set[str]) -> None:
+    """Raise UsageError if the run has no replies under this condition."""
     if name not in known:
         has = ", ".join(sorted(known)) or "none"
         raise UsageError(f"the run has no replies under {name!r}{suggest(name, sorted(known))}; it has {has}")
@@ -202,8 +251,8 @@ def _jsonl(stream: Iterable[dict[str, Any]], metrics: list[str], out: Path) -> i
 
 
 def _flat(row: dict[str, Any], metrics: list[str]) -> dict[str, Any]:
-    scores, signatures, likely = row.pop("scores"), row.pop("signatures"), row.pop("likelihoods")
-    row["likelihoods"] = msgspec.json.encode(likely).decode() if likely else ""
+    scores, signatures = row.pop("scores"), row.pop("signatures")
+    row |= {name: msgspec.json.encode(row[name]).decode() if row[name] else "" for name in _NESTED}
     people = row.pop("people")
     row["people"] = "; ".join(f"{key} {one['mean']:.4g} ({one['answers']})" for key, one in people.items())
     return {**row, **{f"score_{m}": scores.get(m) for m in metrics}, "signatures": "; ".join(signatures)}
