@@ -26,7 +26,7 @@ MORE = "'overtone help COMMAND' shows the flags and examples of a command; --ver
 TASKS = {  # what a user wants to do → commands
     "run": ("run", "plan", "score", "demo", "data", "setup"),
     "judge": ("judge", "measure"),
-    "find out": ("report", "analyze", "table", "figure", "compare", "check", "case"),
+    "find out": ("report", "analyze", "table", "figure", "compare", "check", "case", "log"),
     "build": ("build",),
     "train": ("train", "study", "evaluate", "serve", "export"),
     "people": ("studio", "talk", "arena"),
