@@ -266,7 +266,7 @@ def test_export_takes_the_format_from_the_ending_and_refuses_flags_that_it_would
 ) -> None:
     run = str(two_conditions(tmp_path / "run"))
     assert main(["export", run, "-o", str(tmp_path / "x.csv")]) == 0
-    assert (tmp_path / "x.csv").read_text().startswith("item,condition")
+    assert (tmp_path / "x.csv").read_text().startswith("run,model,item,condition")
     assert main(["export", run, "-o", str(tmp_path / "x.docx")]) == 2
     assert main(["export", run, "--format", "csv", "-o", str(tmp_path / "x.jsonl")]) == 2
     assert main(["export", run, "--by", "semsim", "--hold-out", "0.2"]) == 2

@@ -61,7 +61,7 @@ def server() -> Iterator[OpenAIServer]:
 
 @asynccontextmanager
 async def talking(folder: Path, server: OpenAIServer, heard: Any = None) -> AsyncIterator[Page]:
-    text = f"openai:any?base_url={server.base_url}&timeout=5"
+    text = f"openai:any?base_url={server.base_url}&timeout=60"
     flags = {"benchmark": "talk", "data": str(folder), "model": [text], "out": str(folder), "prompt": ["basic"]}
     (settings,) = resolve(flags, None, {})
     model = openai.load(parse_spec(text))

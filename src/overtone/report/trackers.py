@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from overtone.errors import MissingExtra, UsageError, install_line
+from overtone.paths import write_whole
 from overtone.report.named_tables import named_tables
 from overtone.report.page import run_labels, write_report
 from overtone.report.run_summary import headline_numbers
@@ -60,7 +61,7 @@ def _logged(reading: Reading, work: Path, report: bool) -> Logged:
     numbers |= {"asked": len(reading.answers), "answered": answered, "failed": failed}
     name = "headline" if has_own_tables(reading) else "results"
     table = work / f"{name}.csv"
-    table.write_text(csv_text(named_tables(name, [reading]), run_labels([reading])), encoding="utf-8")
+    write_whole(table, csv_text(named_tables(name, [reading]), run_labels([reading])).encode())
     files = (table, write_report([reading.folder], work / "report.html")) if report else (table,)
     meta = reading.meta
     identity = (meta.get("benchmark", ""), meta.get("model", ""), meta.get("created", ""), meta.get("label", ""))

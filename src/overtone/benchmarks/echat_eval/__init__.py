@@ -18,6 +18,7 @@ from overtone.benchmarks._files import Fields, kind_of, language, lowered, read_
 from overtone.benchmarks._folder import BenchmarkFolder
 from overtone.benchmarks.echat_eval.echat_labels import KEYS, KINDS, Label, label, wanted
 from overtone.benchmarks.open import read_statuses, weakest
+from overtone.build.dataset_card import METADATA
 from overtone.errors import DataError
 from overtone.languages import language_of
 from overtone.paths import inside, read_plain, shown
@@ -171,7 +172,12 @@ class EchatEval(BenchmarkFolder):
             path = inside(self.root, OPEN)
             yield path, read_objects(path)
             return
-        lines = [path for ending in ("jsonl", "list") for path in sorted(self.root.glob(f"**/*.{ending}"))]
+        lines = [
+            path
+            for ending in ("jsonl", "list")
+            for path in sorted(self.root.glob(f"**/*.{ending}"))
+            if path.name != METADATA  # describes the sounds of a built set for other tools
+        ]
         for path in lines:
             inside(self.root, path.relative_to(self.root).as_posix())
             if path.suffix == ".list" and not read_plain(path, _SMALL * 500).lstrip().startswith(b"{"):
