@@ -139,8 +139,9 @@ class Conversations:
         return self._known[name]
 
     async def answer(self, name: str, recording: bytes, emit: Emit) -> None:
-        """Ask the model about the next utterance, and emit what happens as events, of which the last is done or error.
+        """Ask the model about the next utterance, and emit what happens as events. One of them is done or error.
 
+        The recognised words are emitted when they are ready, which may be after that.
         Raises DataError for an unknown conversation, one that is still being answered, and an unusable recording.
         """
         talk = self.find(name)
