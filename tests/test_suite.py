@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import shutil
 import sqlite3
 import wave
@@ -29,6 +30,7 @@ from tests.conftest import REPOSITORY
 from tests.runs.old_store import as_version_1, as_version_2
 
 EXAMPLES = REPOSITORY / "examples"
+WRITTEN = re.compile(rb"written \d{4}-\d\d-\d\d \d\d:\d\d UTC")  # the minute in which a report was written
 MORE = """
 from msgspec.structs import replace
 from overtone.suite import Means, NoteIn, Published, Right
@@ -98,7 +100,8 @@ def shown(folder: Path, out: Path, capsys: pytest.CaptureFixture[str]) -> Shown:
         capsys.readouterr()
         code = main([word.format(a=folder / "first", b=folder / "longest", out=out) for word in words])
         said = capsys.readouterr()
-        found[surface] = code, said.out, said.err, {path.name: path.read_bytes() for path in out.iterdir()}
+        files = {path.name: WRITTEN.sub(b"", path.read_bytes()) for path in out.iterdir()}
+        found[surface] = code, said.out, said.err, files
     return found
 
 
