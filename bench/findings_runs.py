@@ -21,7 +21,7 @@ from overtone.judges.judgement import signature
 from overtone.judges.policy import parse_judge
 from overtone.metrics.choice import SIGNATURE, SIGNATURE_STRICT
 from overtone.runs.store import Ask, Store
-from overtone.schema import Item, Score
+from overtone.schema import Item, Score, Timings
 from overtone.schema import Reply as SentReply
 
 JUDGES = tuple(parse_judge(f"openai:made-up-{n}?rubrics=echomind,ves,false-cue&label={n}") for n in ("one", "two"))
@@ -82,10 +82,22 @@ def make_run(folder: Path, mind: Mind, items: list[Item], *, seed: int = 0, once
                 store.add_failure(ask, 0, "timeout", "no answer within 60 s", 4)
                 continue
             reply, scores = scorer.said_to(ask, chance > 0.99)
-            store.add_reply(ask, 0, reply, sent=b"[]", latency=round(0.4 + float(rng.random()), 3), attempts=1)
+            latency = round(0.4 + float(rng.random()), 3)
+            if ask.item.task == "converse":
+                reply = msgspec.structs.replace(reply, timings=_streamed(latency))
+            store.add_reply(ask, 0, reply, sent=b"[]", latency=latency, attempts=1)
             store.add_scores((ask.id, score) for score in scores)
         store.commit()
     return folder
+
+
+def _streamed(latency: float) -> Timings:
+    """Return timings that agree with a latency, as if the reply had streamed."""
+    first = round(0.3 * latency, 3)
+    return Timings(
+        first_text=first, first_audio=first + 0.1, voice_to_voice=first + 0.15, done=latency, stalled=0.0,
+        real_time_factor=latency / 2.0,
+    )  # fmt: skip
 
 
 def _script(item: Item) -> int:

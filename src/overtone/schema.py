@@ -6,9 +6,9 @@ Records are msgspec Structs: immutable, cheap, and the same class encodes, decod
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 Style = Literal["target", "alternative", "neutral", "control"]
 STYLES: tuple[Style, ...] = ("target", "alternative", "neutral", "control")  # control: neutral again, in another voice
@@ -234,6 +234,28 @@ def remarks(notes: Iterable[str]) -> list[str]:
     return [note for note in notes if not note.startswith((THOUGHT, EMOTION, TOKENS))]
 
 
+Seconds = Annotated[float, Meta(ge=-1e6, le=1e6)]
+Origin = Literal["request", "turn"]
+
+
+class Timings(Struct, frozen=True, omit_defaults=True):
+    """When the parts of a streamed reply arrived, in seconds. A field is None if it was not measured.
+
+    `origin` is the start of `first_text`, `first_audio` and `done`: the moment the request was sent, or, in a realtime
+    session, the end of the user's turn. `voice_to_voice` begins at the last voiced sample of the clip and ends at the
+    first audible sample on a playback clock; `vad_wait` is its part until the server noticed that the turn is over.
+    """
+
+    origin: Origin = "request"
+    first_text: Seconds | None = None
+    first_audio: Seconds | None = None
+    voice_to_voice: Seconds | None = None
+    vad_wait: Seconds | None = None
+    done: Seconds | None = None
+    stalled: Seconds | None = None  # how long the playback clock waited for sound within the reply
+    real_time_factor: Seconds | None = None  # `done` per second of the reply's sound
+
+
 class Reply(Struct, frozen=True, omit_defaults=True):
     """A model's reply. `text` is its text output; `audio` is its speech as the bytes of a WAV, if any."""
 
@@ -245,6 +267,7 @@ class Reply(Struct, frozen=True, omit_defaults=True):
     notes: tuple[str, ...] = ()  # remarks for a reader, e.g. "speech refused, asked for text only"
     refused: bool = False  # the endpoint itself marked the answer as a refusal
     likelihoods: tuple[tuple[Likelihood, ...], ...] = ()  # of `Request.continuations`: per step, of each alternative
+    timings: Timings | None = None  # of a reply that streamed
 
 
 class Score(Struct, frozen=True, omit_defaults=True):

@@ -13,7 +13,7 @@ import numpy as np
 
 from overtone import cues
 from overtone.runs.store import Store
-from overtone.schema import Clip, Item, Option, Reply, Score, Turn
+from overtone.schema import Clip, Item, Option, Reply, Score, Timings, Turn
 
 HOSTILE = "<img src=x onerror=alert(1)></script><script>window.hacked=1</script><!--<script>\u2028 {{7*7}} [bold]&amp;"
 CONTROL = "fine\x1b[31m red \x07 [red]markup[/red] \u202e evil"
@@ -151,8 +151,10 @@ def make_run(
                 reply, scores = _answer(ask.item, rng, skill, version, hostile and ask.id < 60)
                 speech = tones[ask.id % 8] if audio and ask.item.task == "converse" and ask.id % 5 else None
                 notes = ("speech refused, asked for text only",) if audio and ask.id % 5 == 0 and speech is None else ()
-                full = Reply(reply, speech, "stop", notes=notes if ask.item.task == "converse" else ())
-                store.add_reply(ask, 0, full, sent=b"[]", latency=0.4 + rng.random(), attempts=1)
+                latency = 0.4 + rng.random()
+                timings = Timings(first_text=0.3 * latency, done=latency) if ask.item.task == "converse" else None
+                full = Reply(reply, speech, "stop", notes=notes if timings else (), timings=timings)
+                store.add_reply(ask, 0, full, sent=b"[]", latency=latency, attempts=1)
                 store.add_scores((ask.id, score) for score in scores)
                 if ask.item.task == "converse":
                     more = [*judgements(ask.item, judges, rng, skill, hostile and ask.id < 60)]

@@ -12,8 +12,8 @@ from overtone.errors import UsageError
 from overtone.results.checking import behind, check
 from overtone.results.comparison import behind as compare_behind
 from overtone.results.comparison import compare
-from overtone.results.operations import percentile
 from overtone.results.requirements import parse_margin, parse_requirement
+from overtone.results.timings import percentile
 from overtone.schema import Reply, Usage
 from tests.results.pairs import ZERO, answers, asked, opened, talked
 from tests.results.small import Maker

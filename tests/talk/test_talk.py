@@ -97,7 +97,7 @@ async def test_a_conversation_is_stored_as_a_run_that_reads_like_any(
     second = await page.say(name, tone(2, 1.5))
     done = end(first)
     assert done["done"] and done["text"].startswith("I hear you") and done["thought"] == "The voice is calm."
-    assert done["timings"]["first_text"] <= done["timings"]["first_sound"] <= done["timings"]["done"]
+    assert done["timings"]["first_text"] <= done["timings"]["first_audio"] <= done["timings"]["done"]
     assert {"heard": "1.0 s of speech"} in first and {"heard": "1.5 s of speech"} in second
     assert "".join(event.get("text", "") for event in first[:-1]) == done["text"]  # it streamed
     roles = [message["role"] for message in server.asked[1].body["messages"]]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from overtone.audio._manifest import manifest_hashes
-    from overtone.audio._measure import Measures, measure
+    from overtone.audio._measure import Measures, audible, measure
     from overtone.audio._mix import level, mix
     from overtone.audio._read import MAX_BYTES, MAX_SECONDS, Samples, decode, read, read_bytes, resample
     from overtone.audio._sound import load_sound, probe, silence
@@ -23,6 +23,7 @@ __all__ = [
     "Finding",
     "Measures",
     "Samples",
+    "audible",
     "check_folder",
     "decode",
     "encode_wav",
@@ -42,6 +43,7 @@ __all__ = [
 _HOME = {
     "Finding": "folder_check",
     "Measures": "_measure",
+    "audible": "_measure",
     "check_folder": "folder_check",
     "encode_wav": "_wav",
     "level": "_mix",

@@ -99,6 +99,26 @@ def measure(samples: npt.ArrayLike, rate: int) -> Measures:
     )
 
 
+def audible(samples: npt.ArrayLike, rate: int) -> tuple[float, float] | None:
+    """Return where the foreground of a mono sound begins and ends, in seconds; None for silence.
+
+    The foreground is the frames that `measure` counts as active, so a constant background noise is not part of it.
+    """
+    x: Samples = np.asarray(samples, dtype=np.float32)
+    hop, width = max(1, int(_HOP * rate)), max(1, int(_WIDTH * rate))
+    if not len(x):
+        return None
+    x = x - x.mean(dtype=np.float64).astype(np.float32)
+    levels = _decibel(_frame_power(np.pad(x, (0, max(0, width - len(x)))), hop, width))
+    active = np.flatnonzero(_active(levels, float(np.percentile(levels, 10))))
+    if not len(active):
+        return None
+    # A frame is active as soon as it contains some sound: its end at the beginning, and its start at the end.
+    first = 0 if not active[0] else int(active[0]) * hop + width - hop
+    last = len(x) if active[-1] == len(levels) - 1 else int(active[-1]) * hop + hop
+    return min(first, len(x)) / rate, min(last, len(x)) / rate
+
+
 def clipped_share(x: Samples) -> float:
     """Return the share of samples that are in a run of three or more at full scale. A single peak is not clipping."""
     at = np.flatnonzero(np.abs(x) >= 32766 / 32768)

@@ -31,7 +31,7 @@ class Model(Protocol):
     It may have `likelihoods = True`: it then answers a request with `continuations` by `Reply.likelihoods`. Other
     models never get such a request.
     It may have `stream(request, on_piece)`, which calls `on_piece` with each part as it arrives and returns the reply
-    that `ask` would return.
+    that `ask` would return. A run then streams and stores the reply's timings, unless the model has `streams = False`.
     It may have an `audio_rate`: the rate in Hz to which it resamples every sound itself, known once it is open.
     """
 

@@ -21,11 +21,12 @@ from overtone.spec import Spec, suggest
 
 DEFAULT_BASE = "https://api.openai.com/v1"
 DEFAULT_KEY = "OPENAI_API_KEY"
-KEYS: dict[str, type] = {"audio_part": str, "max_tokens_field": str, "speech_format": str}
+KEYS: dict[str, type] = {"audio_part": str, "max_tokens_field": str, "speech_format": str, "stream": str}
 CHOICES = {
     "audio_part": ("input_audio", "audio_url"),
     "max_tokens_field": ("max_tokens", "max_completion_tokens"),
     "speech_format": ("wav", "pcm16"),
+    "stream": ("no", "yes"),
 }
 PCM_RATE = 24_000  # the rate of the wire format's pcm16
 
@@ -102,6 +103,11 @@ class OpenAI(ChatModel):
         out: dict[str, Any] = {"kind": "openai", **self._head, "base_url": self.options["base_url"]}
         out |= {"audio_part": self.options["audio_part"], "speech": self.speech}
         return out | self._spoken if self.speech != "no" else out
+
+    @property
+    def streams(self) -> bool:
+        """Whether runs ask for streamed replies, whose timings are measured."""
+        return bool(self.options["stream"] == "yes")
 
     async def stream(self, request: Request, on_piece: OnPiece) -> Reply:
         """Ask for a streamed reply. A server that does not stream sends the whole reply, as one piece."""

@@ -49,6 +49,8 @@ class PythonModel:
             getattr(self._ask, "__call__", None)  # noqa: B004 - an object whose __call__ is a coroutine function
         )
         # Code that is not asynchronous is seldom safe to call from several threads at once.
+        if hasattr(target, "stream"):
+            self.stream, self.streams = target.stream, getattr(target, "streams", True)
         self.likelihoods: bool = getattr(target, "likelihoods", False)
         self.slots: int | None = getattr(target, "slots", None if self._asynchronous else 1)
 

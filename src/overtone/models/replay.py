@@ -42,7 +42,7 @@ class Replay:
             except OvertoneError as error:
                 raise ModelFailure("not_recorded", f"the sound of {name} is missing: {error}") from None
         kept = reply.text, audio, reply.finish, reply.usage, reply.model, reply.notes, reply.refused
-        return Reply(*kept, reply.likelihoods)
+        return Reply(*kept, reply.likelihoods, reply.timings)
 
     async def close(self) -> None:
         self._store.close()

@@ -200,7 +200,7 @@ function replies(item) {
   }
   for (const reference of item.r || []) side.append(el("div", "said ref", el("div", "by", "Reference reply"), el("p", "", visible(reference)), player(item.ra, "Reference reply")));
   for (const a of item.a) {
-    const card = saidBy(a, a.la ? el("span", "quiet-note", a.la.toFixed(2) + " s") : null);
+    const card = saidBy(a, a.la ? el("span", "quiet-note", a.la.toFixed(2) + " s" + (a.ti ? " (" + a.ti + ")" : "")) : null);
     (a.t || []).forEach((text, at) => {
       const turn = asked[at] ?? at;
       if (item.t.length > 1) card.append(said(item, turn));

@@ -20,6 +20,7 @@ from overtone.results.measure_names import declared_in
 from overtone.results.measures import chosen
 from overtone.results.people_scores import Said, said
 from overtone.results.summary import LABELS
+from overtone.results.timings import timing_text
 from overtone.scores import undeclared
 from overtone.text import cut
 
@@ -218,6 +219,7 @@ def _answer(answer: Answer, run: int, reading: Reading, names: dict[str, Names],
         "ch": chosen(answer),
         "m": turns if any(turns) else [],
         "la": round(sum(reply.latency for reply in answer.replies), 3),
+        "ti": timing_text(answer.replies[-1].timings) if answer.replies else "",
         "rf": _refused(answer),
         "no": list(dict.fromkeys(note for reply in answer.replies for note in reply.notes)),
         "f": failure(answer),

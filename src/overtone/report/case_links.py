@@ -19,6 +19,7 @@ from overtone.results.load import Answer, Reading
 from overtone.results.measures import Measure, chosen, is_choice, picked, status, table_measures
 from overtone.results.score_details import LABELS, complete
 from overtone.results.side_measures import UNREAD, agree, at_turn, by_basis, control_clips, false_cues, of_script
+from overtone.results.timings import read_timings
 from overtone.results.voice_scores import voice_columns
 from overtone.scores import CHOICE, CHOICE_STRICT
 
@@ -317,6 +318,11 @@ def _ledger(finder: CaseFinder, fields: Fields) -> list[Answer]:
     return finder.ledger(fields["kind"], fields.get("reason", ""))
 
 
+def _timings(finder: CaseFinder, fields: Fields) -> list[Answer]:
+    timed = {ask for ask, timings in read_timings(finder.reading) if getattr(timings, fields["score"]) is not None}
+    return [a for a in finder.asked(fields) if a.ask in timed]
+
+
 FAMILIES: dict[str, Callable[[CaseFinder, Fields], Iterable[Answer]]] = {
     WER_CORPUS: _corpus,
     "fixed": _fixed,
@@ -336,5 +342,6 @@ FAMILIES: dict[str, Callable[[CaseFinder, Fields], Iterable[Answer]]] = {
     "dialogue": _dialogue,
     "control": _control,
     "asks": _state,
+    "timings": _timings,
     "ledger": _ledger,
 }

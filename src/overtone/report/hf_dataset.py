@@ -18,7 +18,7 @@ from overtone.errors import MissingExtra, UsageError, install_line
 from overtone.paths import shown, write_whole
 from overtone.report.run_summary import headline_numbers
 from overtone.results.load import open_run
-from overtone.runs.export_rows import check_condition, flat_rows
+from overtone.runs.export_rows import TIMINGS, check_condition, flat_rows
 from overtone.runs.store import Store
 from overtone.text import count
 from overtone.version import __version__
@@ -70,7 +70,8 @@ def _write_shard(path: Path, shard: list[dict[str, Any]], metrics: list[str], so
     except ImportError:
         raise MissingExtra(f"this format needs pyarrow; run: {install_line('export')}") from None
     types: dict[str, Any] = {f"score_{metric}": pyarrow.float64() for metric in metrics}
-    types |= {"latency": pyarrow.float64(), "refused": pyarrow.bool_()} | dict.fromkeys(_NUMBERS, pyarrow.int64())
+    types |= dict.fromkeys(("latency", *TIMINGS), pyarrow.float64()) | {"refused": pyarrow.bool_()}
+    types |= dict.fromkeys(_NUMBERS, pyarrow.int64())
     columns: dict[str, list[Any]] = {}
     for name in shard[0]:
         values = [row[name] for row in shard]

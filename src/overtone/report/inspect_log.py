@@ -184,6 +184,7 @@ class _Log:
             "case": item.case, "group": item.group, "style": item.style, "level": item.level, "task": item.task,
             "category": item.category, "cue": item.cue, "part": item.part or "core", "source": item.source,
             "words": item.turns[-1].words, "notes": remarks(reply.notes) if reply else [],
+            "timings": msgspec.to_builtins(reply.timings) if reply else None,
             "unscored": {score.metric: score.reason for score in scores if score.value is None},
         }  # fmt: skip
         out: dict[str, Any] = {

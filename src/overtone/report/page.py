@@ -36,6 +36,7 @@ from overtone.report.headline_tables import headlines, published
 from overtone.report.links import Links
 from overtone.report.media import Media
 from overtone.report.missing_tables import absent_sections, has_values, what_fills
+from overtone.report.score_tables import timings_table
 from overtone.results import style_following
 from overtone.results.headline import cases_by_key, has_own_tables
 from overtone.results.headline_condition import check_source, of_source
@@ -239,6 +240,7 @@ def _context(readings: list[Reading], labels: list[str], corrected: list[list[Ca
         "written": dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "calibrated": reply_tables.calibrated(corrected, summaries),
         "signed_following": lambda line: summaries[line.run].signatures.get(style_following.METRIC, ""),
+        "timings": timings_table(readings),
         **template_tables.tables(runs),
     }
 

@@ -29,6 +29,7 @@ from overtone.results.load import Reading
 from overtone.results.measures import Estimate, choice_measure
 from overtone.results.reader_share import reader_shares, sentences
 from overtone.results.summary import ConditionSummary, Conversation, Summary, TaskRow, summarise_reading
+from overtone.results.timings import TimingRow, timing_rows
 from overtone.scores import CHOICE, Declared, score_of
 from overtone.text import by_kind, number, seconds
 
@@ -37,6 +38,10 @@ HINTS = {
     "conversation": (
         "The words of the replies compared with the references, in percent; words and characters per reply; latency of "
         "the replies."
+    ),
+    "timings": (
+        "When the parts of a streamed reply came, in seconds; the real-time factor is seconds per second of sound. "
+        "Below each value: its 95 % interval, and bounds if replies are missing."
     ),
     "tasks": (
         "Multiple choice by sub-task: right ÷ answered, the same with the strict extractor, and corrected for blind "
@@ -85,6 +90,22 @@ def _talk(t: Conversation, measured: Sequence[TalkColumn], key: Callable[..., st
         text_cell(seconds(t.latency_median), key()),
         text_cell(seconds(t.latency_p95), key()),
     )
+
+
+def timings_table(readings: Sequence[Reading]) -> PartTable:
+    """Return the table of the timings of streamed replies; without lines if no reply streamed."""
+    lines = tuple(
+        Line(n, row.condition, (row.label, row.measured_from), _percentiles(n, row))
+        for n, reading in enumerate(readings)
+        for row in timing_rows(reading)
+    )
+    heads = ("Median ↓ · s", "95 % within ↓ · s")
+    return PartTable("timings", "Timings", HINTS["timings"], ("Timing", "Measured from"), heads, lines)
+
+
+def _percentiles(run: int, row: TimingRow) -> tuple[Cell, ...]:
+    key = where(run, "timings", condition=row.condition, score=row.name)
+    return tuple(Cell(estimate, "number", digits=3, key=key) for estimate in row.percentiles)
 
 
 def _mean_words(t: Conversation) -> str:
@@ -178,6 +199,10 @@ def _of_pairs(make: Callable[[Pairs], list[PartTable]]) -> Callable[[Sequence[Su
 RESULTS = {
     "headline": Results("The benchmark's own table, as its authors would print it.", of_runs=headlines),
     "results": Results("The headline: hearing, reasoning, and the words of the replies.", _of_pairs(_results)),
+    "timings": Results(
+        "When replies came: first text, first sound, voice to voice, whole reply.",
+        of_runs=lambda readings: [timings_table(readings)],
+    ),
     "judged": Results(
         "The judges' scores of the replies.",
         _of_pairs(lambda pairs: [without_unmarked_cues(t) for t in judged_tables(pairs)]),

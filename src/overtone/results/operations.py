@@ -1,4 +1,4 @@
-"""Operational numbers of a run, for use in requirements: replies, failures, retries, latency and cost.
+"""Operational numbers of a run, for use in requirements: replies, failures, retries, latency, timings and cost.
 
 `answered` and `failures` are measures like any other and can be compared. Retries, latency percentiles and cost are
 read from the stored replies: a check can require them, but they have no paired test. All these numbers count every ask
@@ -17,14 +17,15 @@ import numpy as np
 from overtone.errors import UsageError
 from overtone.results.load import Answer, Reading
 from overtone.results.measures import Estimate, Measure, estimate
+from overtone.results.timings import FACTOR, LABELS, SHARES, Timed, estimate_timing, percentile, read_timings
 from overtone.runs.prices import Price, price_of
 from overtone.runs.store import Store
 from overtone.schema import Usage
-from overtone.scores import ScoreInfo
+from overtone.scores import Scale, ScoreInfo
 from overtone.spec import parse_spec
 
-Z = 1.959964  # normal quantile of a two-sided 95 % interval
 COST = "cost_usd"
+TIMED = "successful requests only, of replies that streamed"
 
 
 def _failed(answer: Answer) -> float | None:
@@ -51,6 +52,7 @@ class Spent(NamedTuple):
     latencies: list[float]
     usages: list[Usage]
     retried: set[int]
+    timings: Timed
 
 
 class Total(NamedTuple):
@@ -64,7 +66,7 @@ class Total(NamedTuple):
 
 def read_spent(run: Reading) -> Spent:
     """Read the latency and tokens of every reply from the store, because a light reading holds only conversations."""
-    spent = Spent([], [], [], set())
+    spent = Spent([], [], [], set(), read_timings(run))
     with Store.read(run.folder) as store:
         for reply in store.replies():
             spent.asks.append(reply.ask)
@@ -98,29 +100,15 @@ def _latency(share: float) -> Total:
     return Total(ScoreInfo(f"Latency, {100 * share:g} % within", "seconds", "lower", 0.0, None), over, note)
 
 
-def percentile(ordered: Sequence[float], share: float, missing: int) -> Estimate:
-    """Return the time within which this share of the replies arrived. The interval comes from the binomial distribution
-    of the rank.
+# ── timings ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    A missing reply could have taken any time: `worst` is infinite if the missing replies alone can make up the slowest
-    share.
-    """
-    n, asked = len(ordered), len(ordered) + missing
-    if not n:
-        return Estimate(None, None, None, 0, asked)
-    half = Z * math.sqrt(n * share * (1 - share))
-    low, high = math.floor(n * share - half), math.ceil(n * share + half)
-    worst = math.ceil(share * (asked - 1))
-    best = math.floor(share * (asked - 1)) - missing
-    return Estimate(
-        value=float(np.quantile(ordered, share)),
-        low=ordered[low] if low >= 0 else None,
-        high=ordered[high] if high < n else None,
-        scored=n,
-        asked=asked,
-        best=ordered[best] if best >= 0 else 0.0,
-        worst=ordered[worst] if worst < n else math.inf,
-    )
+
+def _timing(name: str, share: float) -> Total:
+    def over(run: Reading, spent: Spent, answers: Sequence[Answer]) -> Estimate:
+        return estimate_timing(name, share, spent.timings, answers)
+
+    scale: Scale = "plain" if name == FACTOR else "seconds"
+    return Total(ScoreInfo(f"{LABELS[name]}, {100 * share:g} % within", scale, "lower", 0.0, None), over, TIMED)
 
 
 # ── cost ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -157,12 +145,15 @@ TOTALS = {
     "retries": Total(ScoreInfo("Retries", better="lower"), _retries),
     "latency_p50": _latency(0.5),
     "latency_p95": _latency(0.95),
+    **{f"{name}_p{100 * share:g}": _timing(name, share) for name in LABELS for share in SHARES},
     COST: Total(ScoreInfo("Cost", "usd", "lower", 0.0, None), _cost),
 }
 
 
 def why_not(name: str, run: Reading) -> str:
     """Return the reason why the number `name` of TOTALS has no value in this run."""
+    if TOTALS[name].note == TIMED:
+        return "no reply of the run has this timing; models that stream measure it, e.g. openai: with stream=yes"
     if name != COST:
         return "the run has no reply"
     if run_price(run) is None:

@@ -19,10 +19,11 @@ import msgspec
 from overtone.audio import load_sound
 from overtone.errors import AudioError, ModelFailure, OvertoneError, raised
 from overtone.models import Model
+from overtone.models.reply_clock import ReplyClock, now
 from overtone.runs.folder_safety import MAX_CHARACTERS, MAX_TOKENS
 from overtone.runs.limiter import Limiters
 from overtone.runs.prices import Price
-from overtone.schema import Reply, Request, Usage
+from overtone.schema import Reply, Request, Sound, Timings, Usage
 
 REPLY_SECONDS = 600.0
 REPLY_BYTES = 64_000_000
@@ -100,6 +101,7 @@ class Asker:
         self.outcome = Outcome()
         ceiling = connections if model.slots is None else min(connections, model.slots)
         endpoint = getattr(model, "endpoint", "")  # a model that shares no server has none
+        self._streams: bool = hasattr(model, "stream") and getattr(model, "streams", True)
         self.limiter = (limiters or Limiters()).limiter(endpoint, max(1, ceiling), on_limit, leads=leads)
         self._log = log or (lambda line: None)
         self._warn = warn or self._log
@@ -240,12 +242,13 @@ class Asker:
         """Attempt once; return the reply and its latency. An exception in a model's code becomes a ModelFailure."""
         started = time.perf_counter()
         try:
-            reply = await self.model.ask(request)
+            reply = await (self._streamed(request) if self._streams else self.model.ask(request))
             latency = time.perf_counter() - started
             if not isinstance(reply, Reply):
                 raise TypeError(f"ask() returned {type(reply).__name__}, not a Reply")
             reply = _bounded(reply)
             _check_likelihoods(request, reply)
+            _check_timings(reply)
         except ModelFailure:
             raise
         except Exception as error:
@@ -253,6 +256,17 @@ class Asker:
         if self.price is not None:
             self.outcome.cost += self.price.of(reply.usage)
         return _with_plain_wav(reply), latency
+
+    async def _streamed(self, request: Request) -> Reply:
+        """Attempt once with a model that streams. The reply has the model's own timings, or those of its pieces."""
+        clock = ReplyClock()
+        reply: Reply = await self.model.stream(request, clock.piece)  # type: ignore[attr-defined]
+        done = now()
+        if isinstance(reply, Reply) and reply.timings is None:
+            sounds = any(isinstance(part, Sound) for message in request.messages[-1:] for part in message.parts)
+            timings = clock.timings(done, clock.began if sounds else None)
+            return msgspec.structs.replace(reply, timings=timings)
+        return reply
 
     def _count(self, failure: ModelFailure) -> None:
         """Stop the run after too many consecutive failures for one reason."""
@@ -313,6 +327,14 @@ def _check_likelihoods(request: Request, reply: Reply) -> None:
         values = [one.total] if one.prior is None else [one.total, one.prior]
         if one.tokens < 1 or not all(math.isfinite(value) and value <= 1e-3 for value in values):
             raise ModelFailure("malformed", f"not the log-likelihood of a text: {one}")
+
+
+def _check_timings(reply: Reply) -> None:
+    """Raise ModelFailure unless each of the reply's timings is a number that can be stored."""
+    try:
+        msgspec.convert(msgspec.to_builtins(reply.timings), Timings | None)
+    except msgspec.ValidationError as error:
+        raise ModelFailure("malformed", f"the reply's timings are not seconds: {error}") from None
 
 
 def _utf8(text: str) -> str:

@@ -18,7 +18,7 @@ from overtone.paths import inside
 from overtone.runs.people_labels import Label, LabelStudy, read_labels, read_studies
 from overtone.runs.records import Beside
 from overtone.runs.store import ANSWERED, FAILED, Store, StoredReply
-from overtone.schema import Likelihood, Score
+from overtone.schema import Likelihood, Score, Timings
 from overtone.scores import CHOICE
 from overtone.spec import suggest
 
@@ -26,6 +26,7 @@ ROW_GROUP = 10_000  # rows of a Parquet file that are kept in memory at a time
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n\r"}
 _FORMULA = "=+-@＝＋－＠"  # some spreadsheets treat the full-width characters like the others
 _STATES = {ANSWERED: "answered", FAILED: "failed"}
+TIMINGS = tuple(name for name in Timings.__struct_fields__ if name != "origin")
 _NESTED = ("messages", "options", "likelihoods")  # lists that are one text of JSON in CSV and Parquet
 
 
@@ -98,6 +99,7 @@ def rows(store: Store, condition: str | None = None, beside: Path | None = None)
                 "finish": reply.finish if reply else "",
                 "refused": bool(reply and reply.refused),
                 "latency": reply.latency if reply else None,
+                **_timed(reply),
                 "attempts": reply.attempts if reply else (failure.attempts if failure else 0),
                 "input_tokens": reply.usage.input_tokens if reply else 0,
                 "output_tokens": reply.usage.output_tokens if reply else 0,
@@ -153,6 +155,15 @@ def _people(labels: Sequence[Label], studies: Mapping[str, LabelStudy]) -> dict[
         if number is not None:
             values.setdefault(label.dimension, []).append(number)
     return {key: {"mean": sum(given) / len(given), "answers": len(given)} for key, given in values.items()}
+
+
+def _timed(reply: StoredReply | None) -> dict[str, Any]:
+    """Return the columns of a reply's timings; None for those that were not measured."""
+    timings = reply.timings if reply else None
+    return {
+        **{name: getattr(timings, name, None) for name in TIMINGS},
+        "timing_origin": timings.origin if timings else "",
+    }
 
 
 def _likelihood(one: Likelihood) -> dict[str, float | int | None]:
@@ -295,7 +306,7 @@ def _parquet(stream: Iterable[dict[str, Any]], metrics: list[str], out: Path) ->
         import pyarrow.parquet
     except ImportError:
         raise MissingExtra(f"Parquet needs pyarrow; run: {install_line('export')}") from None
-    types = {f"score_{m}": pyarrow.float64() for m in metrics} | {"latency": pyarrow.float64()}
+    types = {f"score_{m}": pyarrow.float64() for m in metrics} | dict.fromkeys(("latency", *TIMINGS), pyarrow.float64())
     flat_stream = (_flat(row, metrics) for row in stream)
     count, writer = 0, None
     try:

@@ -32,6 +32,11 @@ _ORPHANS = (
         "SELECT count(*) FROM likelihoods l "
         "WHERE NOT EXISTS (SELECT 1 FROM replies r WHERE r.ask = l.ask AND r.turn = l.turn)",
     ),
+    (
+        "timings of replies that are missing",
+        "SELECT count(*) FROM timings t "
+        "WHERE NOT EXISTS (SELECT 1 FROM replies r WHERE r.ask = t.ask AND r.turn = t.turn)",
+    ),
     ("replies to asks that are missing", "SELECT count(*) FROM replies WHERE ask NOT IN (SELECT id FROM asks)"),
     ("failures of asks that are missing", "SELECT count(*) FROM failures WHERE ask NOT IN (SELECT id FROM asks)"),
     (
@@ -131,6 +136,7 @@ def _rows(store: Store) -> Iterator[str]:
         store.items,
         store.asks,
         store.replies,
+        store.timings,
         store.failures,
         store.clips,
         lambda: store.scores(every=True),

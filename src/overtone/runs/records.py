@@ -20,7 +20,7 @@ from overtone.runs.measurement_choice import Measurement, Selection, read_histor
 from overtone.runs.spread_order import Place
 from overtone.runs.spread_order import spread as spread_order
 from overtone.runs.stored_asks import Ask, Failure, Part, StoredReply
-from overtone.schema import Item, Key, Likelihood, Score, Usage
+from overtone.schema import Item, Key, Likelihood, Score, Timings, Usage
 from overtone.scores import ScoreInfo, known, undeclared
 from overtone.suite import Suite, find_suite, is_installed
 
@@ -31,6 +31,7 @@ _item_decoder = msgspec.json.Decoder(Item)
 _notes_decoder = msgspec.json.Decoder(tuple[str, ...])
 _usage_decoder = msgspec.json.Decoder(Usage)
 _likelihoods_decoder = msgspec.json.Decoder(tuple[tuple[Likelihood, ...], ...])
+_timings_decoder = msgspec.json.Decoder(Timings)
 _info_decoder = msgspec.json.Decoder(ScoreInfo)
 _suite_decoder: msgspec.json.Decoder[Suite | None] = msgspec.json.Decoder(Suite | None)
 _detail_decoder = msgspec.json.Decoder(dict[str, float | int | str | None])
@@ -223,25 +224,36 @@ class Rows:
     def _replies(self, which: str, given: Sequence[Any] = ()) -> Iterator[StoredReply]:
         sql = (
             "SELECT r.ask, i.id, a.condition, a.repeat, r.turn, r.text, r.audio, r.finish, r.refused, r.model, "
-            "r.latency, r.attempts, r.notes, r.usage, l.body FROM replies r "
+            "r.latency, r.attempts, r.notes, r.usage, l.body, t.body FROM replies r "
             "JOIN asks a ON a.id = r.ask JOIN items i ON i.seq = a.item "
-            f"LEFT JOIN likelihoods l ON l.ask = r.ask AND l.turn = r.turn {which}"
+            "LEFT JOIN likelihoods l ON l.ask = r.ask AND l.turn = r.turn "
+            f"LEFT JOIN timings t ON t.ask = r.ask AND t.turn = r.turn {which}"
         )
         with reading(self.folder):
             for row in select(
                 self.db,
-                tuple[int, str, str, int, int, Words, str, str, int, str, Finite, int, bytes, bytes, bytes | None],
+                tuple[
+                    int, str, str, int, int, Words, str, str, int, str, Finite, int, bytes, bytes, bytes | None,
+                    bytes | None,
+                ],
                 sql,
                 given,
-            ):
-                text, audio, finish, refused, model, latency, attempts, notes, usage, likely = row[5:]
+            ):  # fmt: skip
+                text, audio, finish, refused, model, latency, attempts, notes, usage, likely, timed = row[5:]
                 spent = _usage_decoder.decode(usage)
                 if max(msgspec.structs.astuple(spent)) > MAX_TOKENS:
                     raise ValueError("more tokens than there can be")
                 said = _notes_decoder.decode(notes)
                 sent = Key(*row[1:5]), text, audio, finish, bool(refused), model
                 weighed = () if likely is None else _likelihoods_decoder.decode(likely)
-                yield StoredReply(row[0], *sent, said, spent, latency, attempts, weighed)
+                timings = None if timed is None else _timings_decoder.decode(timed)
+                yield StoredReply(row[0], *sent, said, spent, latency, attempts, weighed, timings)
+
+    def timings(self) -> Iterator[tuple[int, Timings]]:
+        """Yield (ask, timings) for every reply that streamed."""
+        with reading(self.folder):
+            for ask, body in select(self.db, tuple[int, bytes], "SELECT ask, body FROM timings ORDER BY ask, turn"):
+                yield ask, _timings_decoder.decode(body)
 
     def sent(self, ask: int, turn: int) -> list[dict[str, Any]]:
         """Return the messages that were sent for a reply, with each sound as its SHA-256."""

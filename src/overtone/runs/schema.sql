@@ -86,3 +86,10 @@ CREATE TABLE labels (
 
 -- What each study asked: title, questions and scales. body is a LabelStudy as JSON.
 CREATE TABLE studies (id TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;
+
+-- version 6
+
+-- When the parts of a streamed reply arrived. body is a Timings as JSON.
+CREATE TABLE timings (
+    ask INTEGER NOT NULL REFERENCES asks (id), turn INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (ask, turn)
+) WITHOUT ROWID;

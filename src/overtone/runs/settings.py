@@ -27,7 +27,9 @@ from overtone.spec import Spec, parse_spec, suggest
 PROMPTS = ("zero", "basic", "enhance", "oracle", "oracle-false")  # the prompts that `all` includes
 SPOKEN = ("warm", "plain")  # prompts that ask for a tone of the reply; used only if named
 QUESTIONS = ("task", LIKELIHOOD)  # how questions are asked; `task` is implied unless `likelihood` is named alone
-NOT_IDENTITY = ("facts", "timeout", "base_url", "api_key_env", "slots", "threads", "python", "device", "batch", "gpus")
+NOT_IDENTITY = (
+    "facts", "timeout", "base_url", "api_key_env", "slots", "threads", "python", "device", "batch", "gpus", "stream",
+)  # fmt: skip
 
 
 class Settings(Struct, frozen=True, kw_only=True):

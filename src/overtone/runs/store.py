@@ -286,9 +286,9 @@ class Store(Rows):
                     time.time(),
                 ),
             )
-            if reply.likelihoods:
-                row = ask.id, turn, _encode(reply.likelihoods)
-                self.db.execute("INSERT INTO likelihoods VALUES (?,?,?)", row)
+            for table, value in (("likelihoods", reply.likelihoods), ("timings", reply.timings)):
+                if value:
+                    self.db.execute(f"INSERT INTO {table} VALUES (?,?,?)", (ask.id, turn, _encode(value)))
             if turn == len(ask.item.turns) - 1:
                 self.db.execute("UPDATE asks SET state = 1 WHERE id = ?", (ask.id,))
                 self.db.execute("DELETE FROM failures WHERE ask = ?", (ask.id,))

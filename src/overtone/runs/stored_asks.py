@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from overtone.schema import Item, Key, Likelihood, Usage
+from overtone.schema import Item, Key, Likelihood, Timings, Usage
 
 
 class StoredReply(Struct, frozen=True):
@@ -24,6 +24,7 @@ class StoredReply(Struct, frozen=True):
     latency: float
     attempts: int
     likelihoods: tuple[tuple[Likelihood, ...], ...] = ()  # see `overtone.schema.Reply`
+    timings: Timings | None = None
 
 
 class Ask(Struct, frozen=True):

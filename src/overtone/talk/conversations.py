@@ -21,13 +21,26 @@ from overtone.audio import decode, load_sound
 from overtone.benchmarks import Selection
 from overtone.benchmarks.talk import BENCHMARK, FILE
 from overtone.errors import AudioError, DataError, ModelFailure
-from overtone.models import Model, Piece
+from overtone.models import Model, OnPiece, Piece
 from overtone.paths import write_whole
 from overtone.runs.asker import Asker, Policy, Stopped
 from overtone.runs.engine import sent_messages
 from overtone.runs.people_labels import Label, LabelStudy, Question, read_labels, write_labels
 from overtone.runs.store import Ask, Part, Store
-from overtone.schema import EMOTION, THOUGHT, Clip, Condition, Item, Message, Reply, Request, Sound, Turn, remarks
+from overtone.schema import (
+    EMOTION,
+    THOUGHT,
+    Clip,
+    Condition,
+    Item,
+    Message,
+    Reply,
+    Request,
+    Sound,
+    Timings,
+    Turn,
+    remarks,
+)
 from overtone.tasks import Prompts, converse
 
 SHORTEST, LONGEST = 0.2, 120.0  # seconds of an utterance
@@ -61,14 +74,6 @@ class Recorded(Struct, frozen=True):
         return iter(())
 
 
-class Timings(Struct):
-    """Seconds from the arrival of the whole utterance to the first text, the first sound and the end of the reply."""
-
-    first_text: float | None = None
-    first_sound: float | None = None
-    done: float | None = None
-
-
 class Conversation(Struct):
     """One conversation: its utterances so far, and its messages to and from the model."""
 
@@ -79,11 +84,11 @@ class Conversation(Struct):
 
 
 class _Streamed:
-    """A model whose pieces are passed on as they arrive. A model that does not stream gives one piece at the end."""
+    """A model whose pieces are passed on as they arrive, if it can stream."""
 
-    def __init__(self, model: Model, on_piece: Callable[[Piece], None], on_attempt: Callable[[], None]) -> None:
+    def __init__(self, model: Model, on_piece: OnPiece, on_attempt: Callable[[], None]) -> None:
         self._model, self._on_piece, self._on_attempt = model, on_piece, on_attempt
-        self.spec, self.slots = model.spec, model.slots
+        self.spec, self.slots, self.streams = model.spec, model.slots, hasattr(model, "stream")
 
     async def open(self) -> None:
         """Do nothing: the model is open."""
@@ -96,10 +101,15 @@ class _Streamed:
 
     async def ask(self, request: Request) -> Reply:
         self._on_attempt()
-        stream = getattr(self._model, "stream", None)
-        if stream is None:
-            return await self._model.ask(request)
-        reply: Reply = await stream(request, self._on_piece)
+        return await self._model.ask(request)
+
+    async def stream(self, request: Request, on_piece: OnPiece) -> Reply:
+        def both(piece: Piece) -> None:
+            on_piece(piece)  # the clock first
+            self._on_piece(piece)
+
+        self._on_attempt()
+        reply: Reply = await self._model.stream(request, both)  # type: ignore[attr-defined]
         return reply
 
 
@@ -150,14 +160,13 @@ class Conversations:
         if len(talk.turns) >= MOST_TURNS:
             raise DataError(f"a conversation has at most {MOST_TURNS} utterances; start a new one")
         talk.busy = True
-        began = time.perf_counter()
         try:
             sound = await asyncio.to_thread(self._sound, recording)
             ask = self._stored(talk, sound)
             emit({"turn": ask.item.id, "number": len(talk.turns) + 1})
             heard = asyncio.create_task(self._heard(sound, emit))
             try:
-                await self._ask(talk, ask, sound, heard, emit, began)
+                await self._ask(talk, ask, sound, heard, emit)
             finally:
                 await heard
         finally:
@@ -211,28 +220,15 @@ class Conversations:
         emit({"heard": words})
         return words
 
-    async def _ask(
-        self, talk: Conversation, ask: Ask, sound: Sound, heard: asyncio.Task[str], emit: Emit, began: float
-    ) -> None:
-        timings = Timings()
-
+    async def _ask(self, talk: Conversation, ask: Ask, sound: Sound, heard: asyncio.Task[str], emit: Emit) -> None:
         def passed_on(piece: Piece) -> None:
-            now = round(time.perf_counter() - began, 4)
-            if piece.text and timings.first_text is None:
-                timings.first_text = now
-            if piece.pcm and timings.first_sound is None:
-                timings.first_sound = now
             event: Event = {"text": piece.text, "thought": piece.thought, "rate": piece.rate, "pcm": piece.pcm}
             emit({key: value for key, value in event.items() if value})
-
-        def restarted() -> None:
-            timings.first_text = timings.first_sound = None
-            emit({"restart": True})
 
         turn = len(talk.turns)
         messages = converse.messages(ask.item, self.condition, turn, talk.history, sound, self.prompts)
         request = Request(ask.key(turn), messages, speech=self.speech, task="converse")
-        asker = Asker(_Streamed(self.model, passed_on, restarted), policy=self.policy)
+        asker = Asker(_Streamed(self.model, passed_on, lambda: emit({"restart": True})), policy=self.policy)
         try:
             reply, attempts, latency = await asker.attempt(request)
         except (ModelFailure, Stopped) as failure:
@@ -241,29 +237,12 @@ class Conversations:
             self.store.commit()
             emit({"error": f"The model did not answer: {detail or asker.outcome.detail}. Say it again to retry."})
             return
-        timings.done = round(time.perf_counter() - began, 4)
-        self._keep(talk, ask, request, reply, timings, attempts, latency)
-        emit(_done(reply, timings))
-        await self._remember(talk, ask, messages, reply, heard)
-
-    def _keep(
-        self,
-        talk: Conversation,
-        ask: Ask,
-        request: Request,
-        reply: Reply,
-        timings: Timings,
-        attempts: int,
-        took: float,
-    ) -> None:
-        if timings.first_text is not None or timings.first_sound is not None:
-            first = [f"first {what} after {value:.3f} s" for what, value in
-                     (("text", timings.first_text), ("sound", timings.first_sound)) if value is not None]  # fmt: skip
-            reply = msgspec.structs.replace(reply, notes=(*reply.notes, ", ".join(first)))
         sent = sent_messages(request)
-        self.store.add_reply(ask, len(talk.turns), reply, sent=sent, latency=took, attempts=attempts)
+        self.store.add_reply(ask, turn, reply, sent=sent, latency=latency, attempts=attempts)
         self.store.commit()
         self._replied[ask.item.id] = ask.id
+        emit(_done(reply, latency))
+        await self._remember(talk, ask, messages, reply, heard)
 
     async def _remember(
         self, talk: Conversation, ask: Ask, messages: tuple[Message, ...], reply: Reply, heard: asyncio.Task[str]
@@ -275,8 +254,11 @@ class Conversations:
         talk.history.append(Message("assistant", (reply.text,)))
 
 
-def _done(reply: Reply, timings: Timings) -> Event:
-    """Return the event that ends a turn: the whole reply, its thought and labels, and how long it took."""
+def _done(reply: Reply, latency: float) -> Event:
+    """Return the event that ends a turn: the whole reply, its thought and labels, and how long it took.
+
+    A model that does not stream has only the time of its whole reply.
+    """
     thought = next((note.removeprefix(THOUGHT) for note in reply.notes if note.startswith(THOUGHT)), "")
     emotion = next((note.removeprefix(EMOTION) for note in reply.notes if note.startswith(EMOTION)), "")
     return {
@@ -288,5 +270,5 @@ def _done(reply: Reply, timings: Timings) -> Event:
         "refused": reply.refused,
         "cut": reply.finish == "length",
         "notes": remarks(reply.notes),
-        "timings": msgspec.to_builtins(timings),
+        "timings": msgspec.to_builtins(reply.timings or Timings(done=round(latency, 4))),
     }

@@ -149,15 +149,15 @@ class Turn {
       more.append(element("summary", "", "What the model thought before it answered"), element("p", "", thought));
       this.model.append(more);
     }
-    const { first_text: text, first_sound: sound, done } = event.timings;
+    const { first_text: text, first_audio: sound, done } = event.timings;
     const facts = [
-      text === null ? "" : `first words after ${text.toFixed(2)} s`,
-      sound === null ? "" : `first sound after ${sound.toFixed(2)} s`,
+      text === undefined ? "" : `first words after ${text.toFixed(2)} s`,
+      sound === undefined ? "" : `first sound after ${sound.toFixed(2)} s`,
       `whole reply after ${done.toFixed(2)} s`,
       event.emotion ? `voice: ${event.emotion}` : "",
       event.refused ? "refused" : "",
       event.cut ? "cut off at the model's length limit" : "",
-      ...event.notes.filter((note) => !note.startsWith("first ")),
+      ...event.notes,
     ];
     this.model.append(element("p", "facts", facts.filter(Boolean).join(" · ")));
     this.model.append(this.ratings());
