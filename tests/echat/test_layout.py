@@ -129,9 +129,23 @@ def test_a_thought_may_tell_all_that_is_heard() -> None:
     assert "Age: <CHILD>, Gender: <>, Emotion: <SAD>, Sound Event: <OTHER>, " in shown(sequence.ids)
     assert "Gender: <>, Emotion" in learnt(sequence)  # that the place is empty, too
     assert not any(sequence.ignore)
-    told = msgspec.structs.replace(record, extra={})  # these labels may not be all: as published
-    others = [layout.build(told, "s2t", TOK, think="label", rng=random.Random(n), all_heard=True) for n in range(9)]
-    assert any(any(other.ignore) for other in others)
+
+
+def test_a_recording_without_a_label_teaches_no_default_of_it() -> None:
+    """As a recording of a corpus that labels emotions only: in thoughts, in answers about it, and for the helpers."""
+    record = Record("k", "Rest.", "a", "hi", Labels(emotion="sad"), "sad", extra={"licence": "CC-BY-4.0"})
+    for seed in range(60):
+        thought = layout.build(record, "s2t", TOK, think="label", rng=random.Random(seed), all_heard=True)
+        assert learnt(thought).startswith(
+            "<think>User's words: hi, Age: <>, Gender: <>, Emotion: <SAD>, Sound Event: <>"
+        )
+        assert not any(word in shown(thought.ids) for word in ("ADULT", "FEMALE", "MALE>", "OTHER"))
+        named = layout.build(record, "s2t", TOK, rng=random.Random(seed), style="understand")
+        assert learnt(named).removeprefix("hi") in ("<SAD><|im_end|>", "<|im_end|>")
+        for sequence in (thought, named):
+            assert sequence.labels == [labels.numbers({"emotion": "sad"})]
+    published = [layout.build(record, "s2t", TOK, think="label", rng=random.Random(n)) for n in range(60)]
+    assert any("<ADULT>" in learnt(one) for one in published)  # as in OSUM-EChat's recipe, without all_heard
 
 
 def test_a_reply_without_a_thought_may_begin_with_its_tag() -> None:

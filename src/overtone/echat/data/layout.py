@@ -107,9 +107,10 @@ def build(
     """Return the sequence of a record for a task. Raises Unfit if the record lacks a field that the task needs.
 
     `reply_tag` puts the tag of the reply's emotion before the reply even without a thought in tags. With `all_heard`, a
-    thought in tags gives every label of the query, not only the labels that the exchange is about; if the record lists
-    all labels (`extra.heard`), the thought also says that there is no other sound. If the speech is too short for
-    streaming, text comes before speech; `Sequence.streaming` tells which layout was used.
+    thought in tags gives every label of the query, not only the labels that the exchange is about. If the record lists
+    all labels (`extra.heard`), the thought also says that there is no other sound; otherwise its missing labels are
+    hidden and not learnt. If the speech is too short for streaming, text comes before speech; `Sequence.streaming`
+    tells which layout was used.
     """
     if style == "understand":
         words, dimensions = _asked(record, rng)
@@ -123,7 +124,10 @@ def build(
     if think == "label":  # includes the reply's tag
         labels = record.heard if all_heard else record.labels
         complete = all_heard and record.complete
-        thought = thinking.label_thought(_plain(record.question), labels, record.reply_emotion, rng, complete=complete)
+        # A recording whose corpus lacks a label must not teach the label's default.
+        masked = 1.0 if all_heard else thinking.MASKED_SHARE
+        said, emotion = _plain(record.question), record.reply_emotion
+        thought = thinking.label_thought(said, labels, emotion, rng, masked, complete=complete)
     else:
         if think == "natural":
             thought = thinking.natural_thought(_plain(record.think_str))
