@@ -34,6 +34,7 @@ from overtone.models.echat import checkpoint_folder
 from overtone.paths import read_plain, sha256, shown, write_whole
 
 OPEN = (*FREE, "CC-BY-4.0")  # what the data may be under for the weights to be Apache-2.0
+OPEN_RECORDINGS = ("CC-BY-3.0",)  # further licences of recordings that a set under CC BY 4.0 may contain
 LICENCE = Path(__file__).parent.parent / "LICENSE"
 CARD = Path(__file__).with_suffix(".md")
 MANIFEST = "manifest.json"
@@ -57,6 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise UsageError(f"--megabytes must be a number above 0, not {args.megabytes:g}")
         sets = [trained_on(path) for path in args.trained_on]
         learnt_from(checkpoint.index(folder), sets)
+        heard_open(folder)
         notice(checkpoint.index(folder))  # what is wrong with papers is told before the long work
         rows = scores(args.scores, args.arm) if args.scores else []
         with beside(args.out) as fresh:
@@ -128,7 +130,7 @@ def write(folder: Path, out: Path) -> None:
     """Write the checkpoint in half precision, without the paths of the training machine."""
     model, config = checkpoint.load(folder)
     notes = checkpoint.index(folder).notes
-    checkpoint.save(model, out, _anywhere(config), dtype=torch.float16, notes=notes)
+    checkpoint.save(model, out, _anywhere(config), dtype=torch.float16, notes=notes, heard=checkpoint.heard(folder))
 
 
 def _anywhere(config: Config) -> Config:
@@ -172,6 +174,18 @@ def learnt_from(index: checkpoint.Index, sets: Sequence[dict[str, Any]]) -> None
             f"it learnt from {len(strange)} lists that are in none of the sets named by --trained-on (SHA-256 "
             f"{min(strange)[:16]} …): name the manifest of every set it learnt from, and of every export of preferences"
         )
+
+
+def heard_open(folder: Path) -> None:
+    """Raise UsageError if the checkpoint heard recordings whose licence does not allow this release, even if a manifest
+    calls their list open."""
+    heard = checkpoint.heard(folder)
+    for name, corpus in sorted(heard.corpora.items()) if heard is not None else ():
+        if closed := sorted(corpus.licences - {*OPEN, *OPEN_RECORDINGS}):
+            raise UsageError(
+                f"{shown(str(folder))}: it heard {shown(name)}, under {shown(closed[0])}; weights that learnt from it "
+                "are not to be given away under a permissive licence: train without it"
+            )
 
 
 def scores(path: Path, arm: str) -> list[list[str]]:

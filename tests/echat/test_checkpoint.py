@@ -23,6 +23,7 @@ from overtone.echat.net.model import EChat
 from overtone.echat.net.tokenizer import open_tokenizer
 from overtone.embedded import present
 from overtone.errors import DataError, UsageError
+from overtone.heard import HeardInTraining
 from overtone.models.echat import checkpoint_folder
 from tests.echat import small
 
@@ -103,7 +104,7 @@ def test_a_language_model_of_another_family_is_itself_again_when_its_source_is_g
         distributed, "whole_state", lambda model, world: dict(model.state_dict())
     )  # as if it was gathered
     monkeypatch.setattr(distributed.World, "wait", lambda world: None)
-    finish(model, made, tmp_path, distributed.World(0, processes, torch.device("cpu")), {})
+    finish(model, made, tmp_path, distributed.World(0, processes, torch.device("cpu")), {}, HeardInTraining())
     again, _ = checkpoint.load(tmp_path / "model")
     assert same(model, again) and torch.equal(logits(again), logits(model))
     assert str(tmp_path) not in str(checkpoint.index(tmp_path / "model").lm)

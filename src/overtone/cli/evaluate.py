@@ -50,6 +50,13 @@ def add(parser: argparse.ArgumentParser) -> None:
     scores.add_argument(
         "--listen", action="store_true", help="synthesise the spoken replies and count the words recognised in them"
     )
+    scores.add_argument(
+        "--heard",
+        metavar="LEVEL",
+        default="",
+        help="count records in the headline although the model heard their corpus in training; speaker: also their "
+        "speaker; clip: all (default: count none of them)",
+    )
     replies = parser.add_argument_group("only for replies")
     replies.add_argument("--part", metavar="NAME", default="", help="part of the records (default: all)")
     replies.add_argument(
@@ -86,7 +93,9 @@ def _echat(args: argparse.Namespace) -> int:
     folder = checkpoint_folder(user_path(args.paths[0]))
     head, rows = evaluate(folder, args.data, wanted, device=args.device, arm=args.arm, say=_say)
     answer_file.write(args.out, head, rows)
-    _say(f"{len(rows)} records in {head.seconds:.0f} s: {args.out}")
+    marked = sum(bool(row.mark) for row in rows)
+    note = f", {marked} of which the model heard in training" if head.states else ""
+    _say(f"{len(rows)} records{note}, in {head.seconds:.0f} s: {args.out}")
     return EXIT_OK
 
 
@@ -98,7 +107,7 @@ def _counts(args: argparse.Namespace) -> int:
         raise UsageError("two files have the same name, and one would overwrite the other; count them into two folders")
     args.out.mkdir(parents=True, exist_ok=True)
     for path, name in zip(args.paths, names, strict=True):  # one at a time, so that finished counts are saved
-        [counted] = counts.count([answer_file.read(path)], listen=args.listen, say=_say)
+        [counted] = counts.count([answer_file.read(path)], listen=args.listen, heard=args.heard, say=_say)
         counts.write(args.out / f"{name}.json.gz", counted)
         _say(f"{len(counted.sums)} measures: {args.out / name}.json.gz")
     return EXIT_OK
@@ -113,8 +122,13 @@ def _scores(args: argparse.Namespace) -> int:
     if not 2 <= args.draws <= 100_000:
         raise UsageError("--draws must be between 2 and 100000")
     kept = [path for path in args.paths if path.name.endswith((".json", ".json.gz"))]
+    if kept and args.heard:
+        raise UsageError(f"--heard: {kept[0]} is already counted; give --heard to 'overtone evaluate counts'")
     said = [answer_file.read(path) for path in args.paths if path not in kept]
-    runs = [*map(counts.read, kept), *(counts.count(said, listen=args.listen, say=_say) if said else ())]
+    runs = [
+        *map(counts.read, kept),
+        *(counts.count(said, listen=args.listen, heard=args.heard, say=_say) if said else ()),
+    ]
     scored = exam_scores.score(runs, draws=args.draws, say=_say)
     text = msgspec.json.encode(scored).decode()
     write_whole(args.out, text.replace('},{"', '},\n{"').encode() + b"\n")  # one score per line

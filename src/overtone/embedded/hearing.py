@@ -35,6 +35,7 @@ from overtone import audio
 from overtone.audio import Measures
 from overtone.cues import BY_SLUG
 from overtone.errors import DataError
+from overtone.heard import HeardInTraining, decode
 from overtone.paths import read_plain, sha256
 
 Array = NDArray[np.float64]
@@ -83,6 +84,11 @@ class Hearing(Struct, frozen=True, forbid_unknown_fields=True):
     scale: tuple[float, ...]
     heads: tuple[Head, ...]
     table: tuple[Accuracy, ...]
+    training: bytes = b""  # what it was fitted to, as `heard.encode` writes it; b"" if it does not state that
+
+    def heard(self) -> HeardInTraining | None:
+        """Return the statement of its training data; None if it has none. Raises DataError."""
+        return decode(self.training, "the classifier of voices") if self.training else None
 
     @property
     def classes(self) -> tuple[str, ...]:

@@ -32,6 +32,8 @@ class Model(Protocol):
     models never get such a request.
     It may have `stream(request, on_piece)`, which calls `on_piece` with each part as it arrives and returns the reply
     that `ask` would return. A run then streams and stores the reply's timings, unless the model has `streams = False`.
+    It may have `heard()`, which returns what it heard in training as a `heard.HeardInTraining`, or None if that is not
+    known. A run marks the items that it heard, and keeps them out of its headline.
     It may have an `audio_rate`: the rate in Hz to which it resamples every sound itself, known once it is open.
     """
 

@@ -22,6 +22,7 @@ from overtone import audio
 from overtone.cues import BY_SLUG, cue_of_option
 from overtone.embedded import espeak_voice, hearing, language, recogniser, require
 from overtone.errors import AudioError, DataError, ModelFailure, OvertoneError, UsageError
+from overtone.heard import HeardInTraining
 from overtone.models import _causal
 from overtone.paths import user_path
 from overtone.schema import Likelihood, Message, Reply, Request, Sound, Usage
@@ -84,6 +85,10 @@ class Cascade:
         self.speech = spec.typed_speech() != "no"
         self._remembered: OrderedDict[str, Heard] = OrderedDict()
         self._lock = threading.Lock()
+
+    def heard(self) -> HeardInTraining | None:
+        """Return what the classifier of voices heard when it was fitted; None if it states nothing."""
+        return self._ear.heard() if self._ear is not None else None
 
     def _find_ear(self) -> hearing.Hearing | None:
         """Return the classifier of voices, or None with hear=words. Raises UsageError for an invalid word or file."""

@@ -16,6 +16,8 @@ import msgspec
 from msgspec import Struct
 
 from overtone.errors import DataError, UsageError, install_line
+from overtone.heard import HeardFile, HeardInTraining
+from overtone.heard import read as read_heard
 from overtone.models.worker import WorkerModel
 from overtone.paths import read_plain, shown, user_path
 from overtone.spec import Spec, suggest
@@ -71,6 +73,7 @@ class _Index(Struct):
     format: int
     parts: dict[str, _Part]
     notes: dict[str, Any] = {}
+    heard: HeardFile | None = None
 
 
 def checkpoint_folder(path: Path) -> Path:
@@ -165,8 +168,14 @@ class EChatModel(WorkerModel):
         index = read_index(self.folder)
         out: dict[str, Any] = {"kind": "echat", "weights": {name: part.sha256 for name, part in index.parts.items()}}
         out |= {"trained": index.notes} if index.notes else {}
+        out |= {"heard": index.heard.sha256} if index.heard else {}
         out |= {key: self._options[key] for key in _SET if self._options.get(key) not in (None, "")}
         return out | ({"facts": self._facts} if self._facts else {})
+
+    def heard(self) -> HeardInTraining | None:
+        """Return what the checkpoint heard in training; None if it does not state that."""
+        entry = read_index(self.folder).heard
+        return None if entry is None else read_heard(self.folder, entry)
 
 
 load = EChatModel

@@ -1,7 +1,8 @@
 """A Python function or object of this process: `overtone.run(…, model=my_function)`, or `python:NAME` once registered.
 
 A function takes a `Request` and returns a text, a pair of text and WAV bytes, or a `Reply`; it may be asynchronous. An
-object with the methods of `Model` works the same way. It needs `ask`, and may have `open`, `close` and `describe`.
+object with the methods of `Model` works the same way. It needs `ask`, and may have `open`, `close`, `describe`
+and `heard`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from overtone.errors import ModelFailure, UsageError
+from overtone.heard import HeardInTraining
 from overtone.schema import Reply, Request
 from overtone.spec import Spec, suggest
 
@@ -70,6 +72,11 @@ class PythonModel:
         if hasattr(self._target, "describe"):
             return {"kind": "python", **self._target.describe()}
         return {"kind": "python", "name": self.spec.name, "sha256": source_hash(self._target)}
+
+    def heard(self) -> HeardInTraining | None:
+        """Return what the object states that it heard in training; None if it states nothing."""
+        state = getattr(self._target, "heard", None)
+        return state() if callable(state) else None
 
     async def _optional(self, name: str) -> None:
         method = getattr(self._target, name, None)

@@ -52,6 +52,7 @@ class Head(Struct, frozen=True):
     overtone: str = ""
     seconds: float = 0.0
     tokens: str = "units"  # the speech tokens of its codes
+    states: bool = False  # whether the model states what it heard in training, so that records without a mark are new
 
 
 class Prediction(Struct, frozen=True, omit_defaults=True):
@@ -73,6 +74,7 @@ class Prediction(Struct, frozen=True, omit_defaults=True):
     spoken: str = ""  # text of the spoken reply
     codes: tuple[int, ...] = ()
     cut: tuple[str, ...] = ()  # modes whose text reached the token limit
+    mark: str = ""  # what the model heard of the clip in training: one of `overtone.heard.MARKS`, or ""
 
 
 def write(path: Path, head: Head, rows: Sequence[Prediction]) -> None:

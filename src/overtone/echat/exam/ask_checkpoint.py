@@ -22,6 +22,7 @@ from overtone.echat.data.containers import Pack, open_audio
 from overtone.echat.data.exchange_records import Record, understanding
 from overtone.echat.data.labels import DIMENSIONS, tag
 from overtone.echat.data.layout import ClipRef
+from overtone.echat.data.record_origins import mark_of
 from overtone.echat.exam.answer_file import FORMAT, MODES, Head, Prediction, arm_of
 from overtone.echat.exam.batched_decoding import Heard, Machine, answer, hear, likelihoods
 from overtone.echat.learn.batch_stream import TRAIN
@@ -78,10 +79,14 @@ def evaluate(
             raise DataError(f"{shown(record.key)}: {problems[0]}; correct the pack")
     say(f"{len(records)} records, {', '.join(modes)}")
     rows = predict(machine, records, modes, wanted, say)
+    heard = checkpoint.heard(folder)
+    if heard is not None:
+        marks = [mark_of(heard, record).level for record in records]
+        rows = [replace(row, mark=mark) for row, mark in zip(rows, marks, strict=True)]
     seed = int(notes.get("seed", 0))
     seconds = round(time.monotonic() - began, 1)
     tokens = config.model.speech.tokens
-    return Head(FORMAT, arm or arm_of(notes), seed, modes, notes, __version__, seconds, tokens), rows
+    return Head(FORMAT, arm or arm_of(notes), seed, modes, notes, __version__, seconds, tokens, heard is not None), rows
 
 
 def open_machine(folder: Path, device: str = "auto") -> tuple[Machine, Config, dict[str, Any]]:

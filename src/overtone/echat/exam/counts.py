@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from overtone.echat.exam import tallies
 from overtone.echat.exam.answer_file import Head, Prediction, packed, readable, write_packed
 from overtone.echat.exam.tallies import Kind, Measure, Tallies, Tally
+from overtone.heard import COUNTED, MARKS, ROWS, check_level
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 OWN = "own"  # the kind of reply that an arm was trained to give
@@ -56,6 +57,7 @@ class Counts(Struct, frozen=True, kw_only=True, tag_field="what", tag="counts"):
     format: Literal[1] = 1
     head: Head
     asked: str  # identifies the records
+    apart: str = ""  # identifies the records that are kept out of the headline; "" for none
     parts: dict[str, int]  # part → number of records
     embedder: str
     sums: list[Sums]
@@ -72,9 +74,14 @@ class Counts(Struct, frozen=True, kw_only=True, tag_field="what", tag="counts"):
 
 def count(
     runs: Sequence[tuple[Head, list[Prediction]]], *, listen: bool = False, embed: Embed | None = None,
-    say: Callable[[str], None] = lambda line: None,
+    heard: str = "", say: Callable[[str], None] = lambda line: None,
 ) -> list[Counts]:  # fmt: skip
-    """Return the counted results of every run. With `listen`, spoken replies are transcribed and counted too."""
+    """Return the counted results of every run. With `listen`, spoken replies are transcribed and counted too.
+
+    Records that the model heard in training form separate parts, such as `test (speaker heard)`, unless `heard` makes
+    them count: see `overtone.heard.COUNTED`.
+    """
+    check_level(heard)
     identity = "given"
     if embed is None:
         from overtone.embedded import embedder
@@ -88,13 +95,42 @@ def count(
         say(f"{len(vectors)} of {len(distinct)} replies embedded")
     out = []
     for head, rows in runs:
+        asked = _digest((row.part, row.key) for row in rows)
+        kept_out = [row for row in rows if row.mark and row.mark not in COUNTED[heard]]
+        apart = _digest((row.part, row.key) for row in kept_out) if kept_out else ""
+        rows = [replace(row, part=_part(row, heard)) for row in rows]
+        for line in _apart_lines(rows, kept_out, head):
+            say(line)
         counted = tallies.count(rows, vectors, _listener(head.tokens) if listen else None)
-        keys = sorted((row.part, row.key) for row in rows)
-        asked = hashlib.sha256(msgspec.json.encode(keys)).hexdigest()[:16]
         parts = dict(Counter(row.part for row in rows))
         sums = [_sums(key, counted[key]) for key in sorted(counted)]
-        out.append(Counts(head=head, asked=asked, parts=parts, embedder=identity, sums=sums))
+        out.append(Counts(head=head, asked=asked, apart=apart, parts=parts, embedder=identity, sums=sums))
     return out
+
+
+def _digest(keys: Iterable[tuple[str, str]]) -> str:
+    return hashlib.sha256(msgspec.json.encode(sorted(keys))).hexdigest()[:16]
+
+
+def _part(row: Prediction, heard: str) -> str:
+    """Return the part in which a record is counted."""
+    return row.part if not row.mark or row.mark in COUNTED[heard] else f"{row.part} ({ROWS.get(row.mark, row.mark)})"
+
+
+def _apart_lines(rows: Sequence[Prediction], kept_out: Sequence[Prediction], head: Head) -> Iterator[str]:
+    """Yield a line for each part with records that the model heard in training."""
+    if head.states and not any(row.mark for row in rows):
+        yield f"{head.arm}, seed {head.seed}: the model heard none of these records in training"
+    left = Counter(row.part for row in rows)
+    for part in dict.fromkeys(row.part for row in kept_out):
+        marks = Counter(row.mark for row in kept_out if row.part == part)
+        named = ", ".join(f"the {mark} of {marks[mark]}" for mark in MARKS if marks[mark])
+        total = left[part] + marks.total()
+        what = "no headline: all" if not left[part] else f"{marks.total()} of"
+        yield (
+            f"{head.arm}, seed {head.seed}, part {part}: {what} {total} records were heard in training ({named}); they "
+            "are scored as separate parts, --heard corpus, speaker or clip counts them in the headline"
+        )
 
 
 def _sums(key: Measure, tally: Tally) -> Sums:

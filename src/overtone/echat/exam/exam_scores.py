@@ -110,6 +110,12 @@ def _checked(runs: Sequence[Counts]) -> dict[str, list[Counts]]:
                 f"{name}: its records differ from those of {runs[0].head.arm}, seed {runs[0].head.seed}; "
                 "use the same --data, --parts and --limit for all"
             )
+        if run.apart != runs[0].apart:
+            raise DataError(
+                f"{name}: its model heard other records in training than that of {runs[0].head.arm}, seed "
+                f"{runs[0].head.seed}, so their headlines have different records; count the answers of both with "
+                "--heard corpus, speaker or clip, or score them separately"
+            )
         if run.embedder != runs[0].embedder:
             raise DataError(f"{name}: counted with {run.embedder}, others with {runs[0].embedder}; count all again")
         if any(other.head.seed == head.seed for other in out.get(head.arm, ())):

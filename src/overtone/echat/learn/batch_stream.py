@@ -9,7 +9,7 @@ import fnmatch
 import os
 import random
 import signal
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +21,18 @@ from overtone.echat.data import layout
 from overtone.echat.data.containers import Pack, clip_index, digests, read_text
 from overtone.echat.data.exchange_records import CHAT, Record, TextRecord, Turn
 from overtone.echat.data.layout import ClipRef, Think, Tokens
+from overtone.echat.data.record_origins import heard_in, sound_of
 from overtone.echat.learn import mixing
 from overtone.echat.learn.batches import RATE, Batch, Clips, augment_wave, collate
 from overtone.echat.learn.mixing import Measured, Mixture, Source
 from overtone.echat.learn.stages import CLIP_SECONDS, Stage, StageRun
 from overtone.echat.net.config import ModelConfig, SpeechConfig, positions
 from overtone.errors import DataError
+from overtone.heard import HeardInTraining
 from overtone.paths import shown
 from overtone.processes import usable_cores
 
+WITH_CLIPS = ("s2t", "s2s")  # tasks whose sequences have the query's clips
 TRAIN = ("", "train")  # the parts of a set that are used for training
 _SHOWN = 10  # maximum number of problems in an error
 _CHUNK, _FEW = 512, 3  # records measured at a time; number of chunks above which several processes measure
@@ -49,6 +52,7 @@ class Corpus:
             total += len(pack)
         self._packs = {str(pack.folder): pack for pack in self.packs}
         self.surveyed: dict[Any, Source] = {}  # measured lists, reused by later stages
+        self._sounds: dict[tuple[str, str], bytes] = {}  # hashes of clips, reused by later stages
 
     def records(self, trained: bool = True) -> list[Record]:
         """Return the training records, or the held-out ones."""
@@ -62,6 +66,17 @@ class Corpus:
     def seconds(self, clip: ClipRef) -> float:
         """Return the length of a clip."""
         return self._packs[clip.home].seconds(clip_index(clip.wav))
+
+    def heard(self, records: Iterable[Record]) -> HeardInTraining:
+        """Return what a model hears that learns from these records."""
+
+        def sound(record: Record, wav: str) -> bytes:
+            name = record.home, wav
+            if name not in self._sounds:
+                self._sounds[name] = sound_of(record, wav)
+            return self._sounds[name]
+
+        return heard_in(records, sound)
 
     def check(self, speech: SpeechConfig) -> None:
         """Raise DataError if training cannot use some records. The message lists these records."""
@@ -167,6 +182,17 @@ class Stream(IterableDataset):
             yield f"{source.name} × {source.weight:g}: {used} records{'; ' + left if left else ''}"
         for name in self.absent:
             yield f"{name}: skipped, because no such data was given"
+
+    def heard(self) -> HeardInTraining:
+        """Return what the model hears in this stage: the clips of every record that its lists can draw."""
+        drawn = {
+            id(record): record
+            for source in self.sources
+            if source.task in WITH_CLIPS
+            for record, length in zip(source.records, source.lengths, strict=True)
+            if length
+        }
+        return self.corpus.heard(drawn.values())
 
     def batches(self, start: int) -> Generator[tuple[int, Batch], None, None]:
         """Yield batches from index `start`, prefetched by `workers` processes."""

@@ -29,7 +29,17 @@ from overtone.echat.data.containers import PACK, digests
 from overtone.echat.learn import distributed, pairs
 from overtone.echat.learn.batch_stream import TRAIN, Corpus, listed
 from overtone.echat.learn.batches import RATE, Batch, Clips, collate
-from overtone.echat.learn.run_stages import DATA, Settings, claim, finish, first_model, given, same_data, save_every
+from overtone.echat.learn.run_stages import (
+    DATA,
+    Settings,
+    claim,
+    finish,
+    first_model,
+    given,
+    inherited,
+    same_data,
+    save_every,
+)
 from overtone.echat.learn.samples import Samples
 from overtone.echat.learn.stages import Augment, Stage, StageRun, stages
 from overtone.echat.learn.training_loop import stop_on_sigterm, train
@@ -41,6 +51,7 @@ from overtone.echat.net.model import EChat, Out
 from overtone.echat.net.tokenizer import open_tokenizer
 from overtone.echat.speech import open_tokens
 from overtone.errors import DataError, UsageError
+from overtone.heard import union
 from overtone.paths import shown
 
 NAME = "prefer"
@@ -163,7 +174,8 @@ class Pairs:
         pairs.check_apart((both.chosen.group, both.chosen.part) for both in every)
         if wrong := pairs.problems(every, model.speech.codes):
             raise DataError(f"{len(wrong)} replies cannot be trained on:{listed(wrong)}")
-        self.train = self._laid([both for both in every if both.chosen.part in TRAIN], tok)
+        self.used = [both for both in every if both.chosen.part in TRAIN]
+        self.train = self._laid(self.used, tok)
         self.held_out = self._laid([both for both in every if both.chosen.part not in TRAIN], tok)
         if not self.train:
             why = ", ".join(f"{why} ({count})" for why, count in self.left_out.most_common(3)) or "all are held out"
@@ -345,7 +357,8 @@ def run(settings: Settings, say: Callable[[str], None]) -> bool:
     notes = {**index.notes, NAME: learnt}
     if "data" in notes:  # if the starting checkpoint does not record its data, this one cannot either
         notes["data"] = sorted({*notes["data"], *read})
-    finish(policy, config, folder, world, notes)
+    heard = union([*inherited(config, before), corpus.heard(both.chosen for both in data.used)])
+    finish(policy, config, folder, world, notes, heard)
     return True
 
 

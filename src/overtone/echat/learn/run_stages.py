@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,8 @@ from overtone.echat.net.config import PARTS, Config, ModelConfig
 from overtone.echat.net.model import EChat
 from overtone.echat.net.tokenizer import open_tokenizer
 from overtone.errors import StoreError, UsageError
-from overtone.paths import shown, write_whole
+from overtone.heard import HeardInTraining, union
+from overtone.paths import shown, user_path, write_whole
 
 HELD_OUT = 16  # held-out records per feed whose loss is measured
 DATA = "data.json"  # in a stage's folder: the SHA-256 of its data
@@ -205,7 +206,8 @@ def _stage(context: RunContext, run: StageRun, kept: EChat | None, before: Path 
     known = checkpoint.index(before).notes.get("data") if before else ()
     if known is not None:  # if the starting checkpoint does not record its data, this one cannot either
         notes["data"] = sorted({*corpus.digests, *known})
-    finish(model, config, folder, world, notes)
+    heard = union([*inherited(config, before), stream.heard()]) if world.first else HeardInTraining()
+    finish(model, config, folder, world, notes, heard)
     return model
 
 
@@ -261,6 +263,16 @@ def first_model(config: Config, before: Path | None) -> EChat:
     return model
 
 
+def inherited(config: Config, before: Path | None) -> Iterator[HeardInTraining]:
+    """Yield what was heard by the checkpoints that a stage begins with: `before`, or else that of the encoder's
+    weights. An incomplete statement stands for a checkpoint that does not state what it heard."""
+    weights = user_path(config.model.encoder.weights).parent if config.model.encoder.weights else None
+    if before is not None:
+        yield checkpoint.heard(before) or HeardInTraining(complete=False)
+    elif weights is not None and (weights / checkpoint.INDEX).is_file():
+        yield checkpoint.heard(weights) or HeardInTraining(complete=False)
+
+
 def given(config: Config, settings: Settings) -> Config:
     """Return the configuration in which the weights are the files that the user named, if any."""
     encoder, lm = config.model.encoder, config.model.lm
@@ -287,7 +299,9 @@ def layers(model: nn.Module) -> list[nn.Module]:
     return [module for module in model.modules() if type(module).__name__.endswith(kinds)]
 
 
-def finish(model: EChat, config: Config, folder: Path, world: World, notes: dict[str, Any]) -> None:
+def finish(
+    model: EChat, config: Config, folder: Path, world: World, notes: dict[str, Any], heard: HeardInTraining
+) -> None:
     """Write a finished stage's weights, and remove its intermediate checkpoints."""
     state = distributed.whole_state(model, world)
     if world.first:
@@ -295,7 +309,7 @@ def finish(model: EChat, config: Config, folder: Path, world: World, notes: dict
         if world.size > 1:
             gathered = checkpoint.random_copy(model)
             gathered.load_state_dict(state)
-        checkpoint.save(gathered, folder / "model", config, notes=notes)
+        checkpoint.save(gathered, folder / "model", config, notes=notes, heard=heard)
         distributed.forget(folder)
     world.wait()
 

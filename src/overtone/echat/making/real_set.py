@@ -153,7 +153,7 @@ def _records(take: Take, every: dict[Labels, Delivery], seed: int) -> Iterator[R
     plain = Record(
         f"{take.corpus}_{digest}", take.words, question=take.words, labels=take.labels, dataset=take.corpus, task=task,
         extra={"part": _part(take, seed), "speaker": f"{take.corpus}:{take.speaker}", "licence": take.licence,
-               "group": f"{take.corpus}/{take.words or take.name}"},
+               "clip": take.name, "group": f"{take.corpus}/{take.words or take.name}"},
     )  # fmt: skip
     yield plain
     if take.words:

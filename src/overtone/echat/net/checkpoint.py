@@ -24,6 +24,9 @@ from overtone.echat.net.device import cast_weights
 from overtone.echat.net.encoders import open_encoder
 from overtone.echat.net.model import EChat, fill
 from overtone.errors import DataError, UsageError
+from overtone.heard import HeardFile, HeardInTraining
+from overtone.heard import read as read_heard
+from overtone.heard import write as write_heard
 from overtone.paths import read_plain, sha256, shown, to_disk
 from overtone.spec import suggest
 from overtone.version import __version__
@@ -49,6 +52,7 @@ class Index(Struct, frozen=True):
     parts: dict[str, Part]
     overtone: str = ""
     notes: dict[str, Any] = {}  # from training: stage, step, seed
+    heard: HeardFile | None = None  # what the model heard in training; None in checkpoints without a statement
     lm: dict[str, Any] = {}  # transformers' configuration of the language model, if its weights are stored
 
 
@@ -70,10 +74,11 @@ def save(
     parts: Iterable[str] = PARTS,
     dtype: torch.dtype | None = None,
     notes: dict[str, Any] | None = None,
+    heard: HeardInTraining | None = None,
 ) -> None:
     """Write the model, or some of its parts, to a folder. A checkpoint that is already there is replaced.
 
-    Weights are converted to `dtype`; None leaves them unchanged.
+    Weights are converted to `dtype`; None leaves them unchanged. `heard` states what the model heard in training.
     """
     folder = folder.absolute()
     fresh = _beside(folder, "new")
@@ -82,7 +87,8 @@ def save(
     try:
         written = {part: _write(fresh, part, part_state(model, part), dtype) for part in parts}
         kind = saved_config(model.lm) if "lm" in written else {}
-        index = Index(FORMAT, msgspec.to_builtins(config), written, __version__, notes or {}, kind)
+        stated = None if heard is None else write_heard(fresh, heard)
+        index = Index(FORMAT, msgspec.to_builtins(config), written, __version__, notes or {}, stated, kind)
         (fresh / INDEX).write_bytes(msgspec.json.format(msgspec.json.encode(index)))
         for path in fresh.iterdir():
             to_disk(path)
@@ -130,6 +136,12 @@ def index(folder: Path) -> Index:
             f"{', '.join(PARTS)}"
         )
     return read
+
+
+def heard(folder: Path) -> HeardInTraining | None:
+    """Return what a checkpoint's model heard in training; None if it does not state that. Raises DataError."""
+    entry = index(folder).heard
+    return None if entry is None else read_heard(_present(folder), entry)
 
 
 def config(folder: Path) -> Config:
