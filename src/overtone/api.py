@@ -233,9 +233,13 @@ def compare(first: str | Path | Run, second: str | Path | Run, *, metrics: Seque
     from overtone.results.comparability import refuse
     from overtone.results.comparison import compare as paired
     from overtone.results.headline_condition import over_headline
+    from overtone.results.heard_items import check_left, mark_heard
     from overtone.results.load import open_run as load
 
-    ours, theirs = over_headline([load(_folder(run), light=True) for run in (first, second)])
+    readings = [load(_folder(run), light=True) for run in (first, second)]
+    mark_heard(readings)
+    ours, theirs = headline = over_headline(readings)
+    check_left(headline)
     result = paired(ours, theirs, metrics)
     if not result.shared:
         raise UsageError("the runs share no item under one condition")

@@ -127,6 +127,25 @@ def test_an_empty_sound_a_wrong_folder_and_a_folder_of_other_things_are_told(tmp
         load(tmp_path / "set")
 
 
+def test_a_recordings_corpus_is_named_by_its_source_its_file_or_else_by_what_varies(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [
+        {"id": "a", "context": "c", "audio": "wavs/sam/anger_1-28_0001.wav", "tone": "anger", "transcript": "So."},
+        {"id": "b", "context": "c", "audio": "wavs/dia3_utt1.wav", "setting": "context", "transcript": "So."},
+        {"id": "c", "context": "c", "audio": "wavs/x.wav", "source": "GigaSpeech", "transcript": "So."},
+        {"id": "d", "context": "c", "audio": "wavs/y.wav", "setting": "context", "transcript": "So."},
+    ]
+    write(tmp_path / "release", rows, "test.jsonl")
+    loaded = load(tmp_path / "release")
+    found = {item.id: next(loaded.origins(item)) for item in items(tmp_path / "release")}
+    assert {name[-1]: (one.corpus, one.speaker) for name, one in found.items()} == {
+        "a": ("EmoV-DB", "sam"), "b": ("MELD", ""), "c": ("GigaSpeech", ""), "d": ("MELD", ""),
+    }  # fmt: skip
+    built_set = load(built(tmp_path / "built"))
+    assert [list(built_set.origins(item)) for item in built_set.items(Selection())] == [[]] * len(
+        items(tmp_path / "built")
+    )
+
+
 def test_a_release_we_have_not_seen_is_read_by_the_specs_keys_and_near_ones(tmp_path: Path) -> None:
     tones: list[dict[str, object]] = [
         {"instance_id": f"emovdb_12_e{n}", "group_id": "emovdb_12", "setting": "tone", "source": "emovdb",
@@ -145,6 +164,10 @@ def test_a_release_we_have_not_seen_is_read_by_the_specs_keys_and_near_ones(tmp_
     assert {i.cue_text: i.cue for i in found.values() if i.category == "tone"} == {
         "amused": "laughter", "Sleepy": "tired", "Neutral": "", "disgust": "disgust",
     }  # fmt: skip
+    loaded = load(tmp_path)
+    origins = {name: next(loaded.origins(item)) for name, item in found.items()}
+    assert {(o.corpus, o.clip) for name, o in origins.items() if "meld" in name} == {("MELD", "context/x/clip.wav")}
+    assert {o.corpus for name, o in origins.items() if "emovdb" in name} == {"EmoV-DB"}
     one = found["aeq/meld_7_1"]
     assert (one.category, one.group, one.context, one.references) == ("context", "meld_7", "b1", ("Sure.",))
     assert one.turns[0].clip is not None and one.turns[0].clip.path == "context/x/clip.wav"

@@ -55,6 +55,23 @@ def test_an_utterance_has_its_label_words_and_five_references(tmp_path: Path) ->
     assert one.references == tuple(f"Reply {n} to a." for n in range(5))
 
 
+def test_a_clips_corpus_and_speaker_come_from_its_files(tmp_path: Path) -> None:
+    rows = [
+        utterance("03-01-04-02-01-01-17", "sad", "RAVDESS-Speech/Actor_17/03-01-04-02-01-01-17.wav"),
+        utterance("female1_angry_10a_1", "angry", "JL_corpus/female1_angry_10a_1.wav", dataset_name="JL_corpus"),
+        utterance("M003_angry_level3_003", "angry", "MEAD/M003/angry/003.wav", dataset_name="MEAD"),
+        utterance("p225_001", "sad", "VCTK/p225_001.wav", dataset_name="VCTK"),
+        utterance("cv_1", "sad", "common_voice/cv_1.mp3", dataset_name="common_voice"),
+        utterance("made", "sad", "made.wav", dataset_name="synthesized"),
+    ]
+    found = load(write(tmp_path, "test-emo", rows))
+    origins = [[(o.corpus, o.speaker) for o in found.origins(item)] for item in found.items(Selection())]
+    assert origins == [
+        [("RAVDESS-Speech", "17")], [("JL_corpus", "female1")], [("MEAD", "M003")], [("VCTK", "p225")],
+        [("common_voice", "")], [],
+    ]  # fmt: skip
+
+
 def test_labels_that_are_one_of_our_cues_are_it_and_others_keep_their_word(tmp_path: Path) -> None:
     told = {"driving": "car", "sea beach": "waves", "children's voice": "children", "bells": "", "sports center": ""}
     rows = [utterance(f"e{n}", label, f"test-env/{n}.wav") for n, label in enumerate(told)]

@@ -37,6 +37,7 @@ def nothing(folder: Path) -> None:
 PREPARED: dict[str, Callable[[Path], None]] = {
     "how-to/compare.md": make_runs,
     "how-to/extend/model.md": nothing,
+    "how-to/heard.md": nothing,
     "how-to/models.md": nothing,
     "how-to/python.md": clips,
     "how-to/report.md": one_run,

@@ -14,7 +14,7 @@ from overtone.findings.leaderboard.compute import Leaderboard
 from overtone.report.case_links import CaseFinder
 from overtone.report.page import write_report
 from overtone.report.score_tables import result_tables
-from overtone.results.headline_condition import by_condition, headline_sources, of_source, over_headline, source_note
+from overtone.results.headline_condition import by_condition, clips_note, headline_sources, of_source, over_headline
 from overtone.results.load import Reading, open_run
 from overtone.results.sample_size import needs
 from overtone.results.summary import summarise_reading
@@ -56,13 +56,13 @@ def test_one_source_alone_or_all_of_them_can_be_asked_for(tmp_path: Path) -> Non
     reading = open_run(both(tmp_path / "run"), light=True)
     assert voice(of_source(reading, "human")) == {"task/audio": (0.2, SCRIPTS)}
     assert voice(of_source(reading, "all")) == {"task/audio": (0.5, 2 * SCRIPTS)}
-    assert "all sources together" in source_note(of_source(reading, "all"))
+    assert "all sources together" in clips_note(of_source(reading, "all"))
 
 
 def test_a_run_of_one_source_has_plain_rows_and_no_note(tmp_path: Path) -> None:
     reading = open_run(make(tmp_path / "run", {"human": 3}), light=True)
     assert list(by_condition(reading)) == ["task/audio"]
-    assert source_note(reading) == ""
+    assert clips_note(reading) == ""
 
 
 def test_without_synthesised_clips_only_human_ones_are_kept_apart() -> None:
@@ -162,6 +162,6 @@ def test_a_report_can_be_of_one_source(tmp_path: Path) -> None:
 def test_no_sentence_names_other_sources_where_the_headline_has_all(tmp_path: Path) -> None:
     reading = open_run(make(tmp_path / "run", {"common": 3, "fisher": 4}))
     assert set(headline_sources(["common", "fisher"])) == {"common", "fisher"}
-    assert source_note(reading) == ""
+    assert clips_note(reading) == ""
     (narrowed,) = over_headline([reading])
     assert narrowed.notes == reading.notes and len(narrowed.answers) == len(reading.answers)

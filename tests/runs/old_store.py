@@ -5,7 +5,8 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-_FROM_6 = "DROP TABLE timings;"
+_FROM_7 = "DROP TABLE heard;"
+_FROM_6 = f"DROP TABLE timings; {_FROM_7}"
 _FROM_5 = f"DROP TABLE labels; DROP TABLE studies; {_FROM_6}"
 _FROM_3 = f"DROP TABLE likelihoods; {_FROM_5}"
 
@@ -29,6 +30,11 @@ def as_version_4(folder: Path) -> None:
 def as_version_5(folder: Path) -> None:
     """Turn a run into one of version 5: without timings."""
     _change(folder, 5, _FROM_6)
+
+
+def as_version_6(folder: Path) -> None:
+    """Turn a run into one of version 6: without marks of what the model heard."""
+    _change(folder, 6, _FROM_7)
 
 
 def _change(folder: Path, version: int, statements: str) -> None:

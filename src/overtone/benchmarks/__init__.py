@@ -36,6 +36,8 @@ class Benchmark(Protocol):
 
     `prompts` maps keys to the benchmark's own texts; `tasks.load_prompts(model, benchmark.prompts)` uses them in place
     of ours. Clip paths are relative to `root`; a clip's hash and length are filled in when the clip is read.
+    It may have `origins(item)`, which yields a `heard.Origin` for each recording of an item that comes from a corpus. A
+    run then marks the items that the model heard in training.
     """
 
     @property

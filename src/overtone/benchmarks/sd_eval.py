@@ -7,6 +7,7 @@ and must be fetched from there. Utterances without their sound are left out, wit
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
@@ -17,6 +18,7 @@ from overtone.benchmarks._files import Fields, kind_of, read_objects, text
 from overtone.benchmarks._folder import BenchmarkFolder
 from overtone.cues import find_cue
 from overtone.errors import DataError
+from overtone.heard import Origin
 from overtone.paths import inside, shown
 from overtone.schema import Clip, Item, Turn
 from overtone.suite import Column, Facts, Headline, Release, Suite
@@ -42,6 +44,14 @@ CORPORA = {  # a corpus as the files call it → where to get its sounds and whe
     "common_voice": "Common Voice 16.1 (commonvoice.mozilla.org) into common_voice/",
     "myst": "MyST (boulderlearning.com) into myst/",
     "synthesized": "the archives of amphion/SD-Eval (overtone data fetch sd-eval), unpacked",
+}
+SYNTHESISED = "synthesized"  # SD-Eval's name for speech that belongs to no corpus
+SPEAKERS = {  # corpus → the speaker in the name of an utterance; Common Voice's names have none
+    "RAVDESS-Speech": re.compile(r"(?:\d\d-){6}(\d\d)"),
+    "JL_corpus": re.compile(r"((?:fe)?male\d+)_.*"),
+    "MEAD": re.compile(r"([MW]\d+)_.*"),
+    "VCTK": re.compile(r"(p\d+)(?:_.*)?"),
+    "myst": re.compile(r"myst_(\d+)_.*"),
 }
 CUES = {  # SD-Eval's name → our cue. A name that fits two of our cues is left out
     "driving": "car",
@@ -124,6 +134,15 @@ class SdEval(BenchmarkFolder):
             raise DataError(f"{shown(str(data))}: holds none of {wanted}; give a copy of the repository or its data/")
         for category, path in files.items():
             self._items += self._read(category, path)
+
+    def origins(self, item: Item) -> Iterator[Origin]:
+        """Yield the corpus and the speaker of an item's clip, as its files name them."""
+        clip = item.turns[0].clip
+        if item.source in ("", SYNTHESISED) or clip is None:
+            return
+        pattern = SPEAKERS.get(item.source)
+        name = pattern.fullmatch(item.id.rpartition("/")[2]) if pattern else None
+        yield Origin(item.source, name[1] if name else "", clip.path)
 
     def _read(self, category: str, path: Path) -> Iterator[Item]:
         rows = [(at, fields, text(fields, ("wav_path",), at)) for at, fields in read_objects(path)]

@@ -34,6 +34,7 @@ def add_choices(parser: argparse.ArgumentParser, *, by: bool = True) -> None:
     )  # fmt: skip
     flag("--input", metavar="I", default="", help="input modality (default: audio if a run has it)")
     add_source(group)
+    add_heard(group)
     flag(
         "--set", metavar="FINDING.NAME=X", action="append", default=[],
         help="parameter of a finding, e.g. funnel.words=0.2; repeatable",
@@ -52,6 +53,15 @@ def add_source(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> Non
     )  # fmt: skip
 
 
+def add_heard(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """Add --heard to a parser or a group of flags."""
+    parser.add_argument(
+        "--heard", metavar="LEVEL", default="",
+        help="count items in the headline although the model heard their corpus in training; speaker: also their "
+        "speaker; clip: all (default: count none of them)",
+    )  # fmt: skip
+
+
 def read(args: argparse.Namespace) -> tuple[list[Reading], Settings, int]:
     """Read the runs and the deaf runs that `args` names.
 
@@ -60,6 +70,7 @@ def read(args: argparse.Namespace) -> tuple[list[Reading], Settings, int]:
     """
     from overtone.findings.finding import Settings
     from overtone.results.headline_condition import check_source
+    from overtone.results.heard_items import mark_heard
     from overtone.results.load import open_run
 
     options = parse_options(args.set)
@@ -79,6 +90,7 @@ def read(args: argparse.Namespace) -> tuple[list[Reading], Settings, int]:
     given = args.input or _usual_input(readings[:shown])
     _check_asked(readings[:shown], args.prompt, given)
     check_source(readings[:shown], args.source)
+    mark_heard(readings, args.heard)
     return readings, Settings(options, args.prompt, given, tuple(dict.fromkeys(deaf_places)), args.source), shown
 
 

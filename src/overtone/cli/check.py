@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from overtone.cli._findings import add_source
+from overtone.cli._findings import add_heard, add_source
 from overtone.errors import EXIT_FAILURES, EXIT_OK, EXIT_REQUIREMENT, UsageError
 
 EXITS = {"holds": EXIT_OK, "fails": EXIT_REQUIREMENT, "undecided": EXIT_FAILURES}
@@ -52,6 +52,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="condition to check, e.g. enhance/audio; repeatable (default: all)",
     )
     add_source(parser)
+    add_heard(parser)
     flag = parser.add_argument_group("output").add_argument
     flag("--markdown", metavar="FILE", type=Path, help="write a short summary to this file")
     flag("--junit", metavar="FILE", type=Path, help="write JUnit XML to this file")
@@ -63,6 +64,7 @@ def main(args: argparse.Namespace) -> int:
     from overtone.results.checking import check
     from overtone.results.comparability import refuse
     from overtone.results.headline_condition import check_source, over_headline
+    from overtone.results.heard_items import check_left, mark_heard
     from overtone.results.load import open_run
     from overtone.results.requirements import parse_margin, parse_most, parse_requirement
     from overtone.results.thresholds import MISSING
@@ -81,7 +83,9 @@ def main(args: argparse.Namespace) -> int:
         raise UsageError('nothing to check; give --baseline RUN, --require "NAME >= X" or --max-missing SHARE')
     readings = [open_run(folder, light=True) for folder in (args.run, args.baseline) if folder]
     check_source(readings, args.source)
-    run, *others = over_headline(readings, args.source)
+    mark_heard(readings, args.heard)
+    run, *others = headline = over_headline(readings, args.source)
+    check_left(headline)
     baseline = others[0] if others else None
     conditions = args.condition or ()
     known = {a.condition for a in run.answers}

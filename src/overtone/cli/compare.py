@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from overtone.cli._findings import add_source
+from overtone.cli._findings import add_heard, add_source
 from overtone.errors import EXIT_OK, UsageError
 
 NAME_OTHERS = "compare other measures, named with --metric"
@@ -36,6 +36,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="condition to compare, e.g. enhance/audio; repeatable (default: all)",
     )
     add_source(group)
+    add_heard(group)
     flag("--force", action="store_true", help="compare runs that are not comparable, and list how they differ")
     flag = parser.add_argument_group("output").add_argument
     flag("--behind", metavar="KEY", help="list the cases behind a row; --format json shows the keys")
@@ -51,11 +52,14 @@ def main(args: argparse.Namespace) -> int:
     from overtone.results.comparison import behind, compare
     from overtone.results.comparison_text import sentences
     from overtone.results.headline_condition import check_source, over_headline
+    from overtone.results.heard_items import check_left, mark_heard
     from overtone.results.load import open_run
 
     readings = [open_run(folder, light=True) for folder in (args.first, args.second)]
     check_source(readings, args.source)
-    first, second = over_headline(readings, args.source)
+    mark_heard(readings, args.heard)
+    first, second = headline = over_headline(readings, args.source)
+    check_left(headline)
     comparison = compare(first, second, args.metric or (), args.condition or ())
     if not comparison.shared:
         asked = [", ".join(sorted({a.condition for a in r.answers})) or "nothing" for r in (first, second)]

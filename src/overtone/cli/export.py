@@ -100,12 +100,14 @@ def main(args: argparse.Namespace) -> int:
             count = _write(store, form, out, args)
         except OSError as error:
             raise StoreError(f"cannot write {out}: {error.strerror}") from None
-        read = "readers" in store.meta()
-    if read:
+        stated = {"readers", "heard"} & store.meta().keys()
+    if stated:
+        from overtone.results.heard_items import heard_note
         from overtone.results.load import open_run
         from overtone.results.reader_share import reader_shares, sentences
 
-        for sentence in sentences(reader_shares(open_run(run, light=True))):
+        reading = open_run(run, light=True)
+        for sentence in filter(None, (*sentences(reader_shares(reading)), heard_note(reading))):
             print(shown(sentence))
     print(f"{count} rows → {shown(str(out))}")
     return EXIT_OK

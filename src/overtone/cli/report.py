@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from overtone.cli._findings import add_source
+from overtone.cli._findings import add_heard, add_source
 
 EXAMPLES = ("overtone report runs/monday", "overtone report runs/monday runs/friday -o report.html --embed-audio")
 
@@ -40,6 +40,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     flag("--arena", metavar="DIR", help="folder of an 'overtone arena' whose standings are shown too")
 
     add_source(parser)
+    add_heard(parser)
 
 
 def main(args: argparse.Namespace) -> int:
@@ -61,6 +62,7 @@ def main(args: argparse.Namespace) -> int:
         labels,
         arena,
         source=args.source,
+        heard=args.heard,
         data=[user_path(folder) for folder in args.data],
         warn=lambda text: print(f"overtone: {shown(text)}", file=sys.stderr),
     )

@@ -221,7 +221,10 @@ def _answer(answer: Answer, run: int, reading: Reading, names: dict[str, Names],
         "la": round(sum(reply.latency for reply in answer.replies), 3),
         "ti": timing_text(answer.replies[-1].timings) if answer.replies else "",
         "rf": _refused(answer),
-        "no": list(dict.fromkeys(note for reply in answer.replies for note in reply.notes)),
+        "no": [
+            *([f"{answer.heard} heard in training"] if answer.heard else []),
+            *dict.fromkeys(note for reply in answer.replies for note in reply.notes),
+        ],
         "f": failure(answer),
         "pe": [_said(one) for one in said(answer, reading.studies)],
     }

@@ -40,6 +40,7 @@ from overtone.report.score_tables import timings_table
 from overtone.results import style_following
 from overtone.results.headline import cases_by_key, has_own_tables
 from overtone.results.headline_condition import check_source, of_source
+from overtone.results.heard_items import mark_heard
 from overtone.results.load import Reading, open_run, signature_differences
 from overtone.results.measures import Estimate
 from overtone.results.summary import Summary, summarise_reading
@@ -58,6 +59,7 @@ def write_report(
     arena: Path | None = None,
     missing: Sequence[str] = (),
     source: str = "",
+    heard: str = "",
     data: Sequence[Path] = (),
     warn: Callable[[str], None] = lambda text: None,
 ) -> Path:
@@ -66,14 +68,15 @@ def write_report(
     `calibrated` is a file of people's labels, or returns the labels of a run; the judges' means corrected by these
     labels are shown beside the uncorrected ones. `arena` is a folder of `overtone arena`, whose standings are shown
     too. `missing` says which runs are not in the report, and why. `source` restricts the report to the clips of one
-    source; "all" pools all sources. Clips are embedded from data folders in the working directory or in `data`; `warn`
-    receives a note on runs whose clips are not embedded.
+    source; "all" pools all sources. `heard` makes items count that a model heard, see `heard_items`.
+    Clips are embedded from data folders in the working directory or in `data`; `warn` receives a note on runs whose
+    clips are not embedded.
     """
     if not runs:
         raise UsageError("name at least one run")
     check_not_folder(out)
     with _beside(out) as file:
-        _write(runs, out, embed_audio, calibrated, arena, missing, source, data, warn, Chunks(file))
+        _write(runs, out, embed_audio, calibrated, arena, missing, source, heard, data, warn, Chunks(file))
     return out
 
 
@@ -96,6 +99,7 @@ def _write(
     arena: Path | None,
     missing: Sequence[str],
     source: str,
+    heard: str,
     data: Sequence[Path],
     warn: Callable[[str], None],
     chunks: Chunks,
@@ -103,6 +107,7 @@ def _write(
     standings = read_standings(arena) if arena else None
     readings = sorted((open_run(folder, light=True) for folder in runs), key=has_own_tables)
     check_source(readings, source)
+    mark_heard(readings, heard)
     readings = [of_source(reading, source) for reading in readings]
     media = Media(out, embed_audio, data)
     labels = run_labels(readings)

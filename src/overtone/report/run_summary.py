@@ -100,7 +100,7 @@ def _measures(reading: Reading) -> Iterator[Number]:
 
 
 def _basis(summary: Summary) -> Iterator[str]:
-    lines = (summary.source_note, *bases([(c.condition, c) for c in summary.conditions]), *sentences(summary.readers))
+    lines = (summary.clips_note, *bases([(c.condition, c) for c in summary.conditions]), *sentences(summary.readers))
     yield from (line.replace(" The others are under “cues not validated”.", "") for line in lines if line)
 
 

@@ -24,7 +24,7 @@ from overtone.report.headline_tables import headlines, published
 from overtone.report.reply_tables import agreement, alignment, following, judged_tables, spoken
 from overtone.report.side_tables import Pairs, apart, wrong_answers
 from overtone.report.template_tables import TalkColumn, conversations, hearing, talk_columns
-from overtone.results.headline_condition import source_note
+from overtone.results.headline_condition import clips_note
 from overtone.results.load import Reading
 from overtone.results.measures import Estimate, choice_measure
 from overtone.results.reader_share import reader_shares, sentences
@@ -235,7 +235,7 @@ def result_tables(name: str, readings: Sequence[Reading]) -> list[PartTable]:
     made = (
         results.make([summarise_reading(r) for r in readings]) if results.of_runs is None else results.of_runs(readings)
     )
-    notes = list(dict.fromkeys(note for reading in readings if (note := source_note(reading))))
+    notes = list(dict.fromkeys(note for reading in readings if (note := clips_note(reading))))
     return [_annotated(_with_hint(table, notes), readings) for table in made if table.lines]
 
 

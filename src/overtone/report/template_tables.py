@@ -83,7 +83,7 @@ def tables(runs: list[Run]) -> dict[str, Any]:
 
 
 def _source_notes(summaries: list[Summary]) -> list[str]:
-    return list(dict.fromkeys(summary.source_note for summary in summaries if summary.source_note))
+    return list(dict.fromkeys(summary.clips_note for summary in summaries if summary.clips_note))
 
 
 def _read_by_model(runs: list[Run]) -> list[str]:

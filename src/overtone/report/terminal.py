@@ -77,7 +77,9 @@ def print_case(view: CaseView, file: IO[str] | None = None, *, full: bool = Fals
     """Print one case level by level: transcript, answers and reply. Long replies are cut unless `full` is true."""
     console = make_console(file)
     kind = "dialogue" if view.style in ("changed", "steady") else "style"
+    marks = (f"{answer.heard} heard in training" for one in view.all() for answer in one.answers if answer.heard)
     facts = [view.cue or "no cue", f"{view.style} {kind}" if view.style else "", view.dimension, view.topic]
+    facts.append(next(marks, ""))
     console.print(f"[bold]{safe(view.case)}[/bold] · {safe(' · '.join(f for f in facts if f))}")
     context = next((one.item.context for one in view.all() if one.item.context), "")
     if context:
@@ -147,7 +149,7 @@ def _verdict(answer: Answer) -> str:
 def _headline(console: Console, summary: Summary) -> None:
     pairs = [(0, c) for c in summary.conditions]
     to_terminal(console, [hearing_table(pairs)], hints=True)
-    notes = (summary.source_note, *bases([(c.condition, c) for c in summary.conditions]), *sentences(summary.readers))
+    notes = (summary.clips_note, *bases([(c.condition, c) for c in summary.conditions]), *sentences(summary.readers))
     for sentence in filter(None, notes):
         console.print(safe(sentence))
     to_terminal(console, [conversation_table(pairs, brief=True)])

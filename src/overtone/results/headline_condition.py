@@ -1,7 +1,9 @@
-"""Choose the replies that represent a run in a single number: by prompt, by validated cues, and by source of the clips.
+"""Choose the replies that represent a run in a single number: by prompt, by validated cues, by source of the clips, and
+by what the model heard in training.
 
 A benchmark can hold the same scripts as synthesised and as human speech. These sources are pooled only if the user asks
 for it. By default the headline is over the synthesised clips, as in EchoMind's paper; other sources have separate rows.
+Items that the model heard in training have separate rows too, see `heard_items`.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from overtone.errors import UsageError
+from overtone.results.heard_items import ROWS, heard_note, without_heard
 from overtone.results.load import Answer, Reading
 from overtone.spec import suggest
 
@@ -85,8 +88,10 @@ def of_source(reading: Reading, source: str) -> Reading:
 
 
 def over_headline(readings: Sequence[Reading], source: str = "") -> list[Reading]:
-    """Restrict runs to the clips of the requested source or, without one, of the headline. If the runs have sources in
+    """Restrict runs to items that no model heard, and to the clips of the requested source or, without one, of the
+    headline. If the runs have sources in
     common, the headline is chosen among these sources, so that all runs use the same clips."""
+    readings = [without_heard(reading) for reading in readings]
     if source:
         return [of_source(reading, source) for reading in readings]
     held = [set(sources_of(reading)) for reading in readings]
@@ -109,16 +114,22 @@ def _narrowed(reading: Reading, sources: frozenset[str]) -> Reading:
 
 def by_condition(reading: Reading) -> dict[str, list[Answer]]:
     """Group a run's answers into the rows of its tables: by condition, with separate rows for sources outside the
-    headline, as `task/audio (human)`."""
+    headline, as `task/audio (human)`, and for items that the model heard, as `task/audio (clip heard)`."""
     apart = frozenset(sources_of(reading)) - headline_sources(sources_of(reading)) if reading.source != ALL else ()
     rows: dict[str, list[Answer]] = {}
-    for answer in reading.answers:
-        source = answer.item.source
-        rows.setdefault(f"{answer.condition} ({source})" if source in apart else answer.condition, []).append(answer)
+    for answer in sorted(reading.answers, key=lambda answer: bool(answer.heard)):  # rows of the headline come first
+        source = answer.item.source if answer.item.source in apart else ""
+        aside = ", ".join(filter(None, (source, ROWS.get(answer.heard, ""))))
+        rows.setdefault(f"{answer.condition} ({aside})" if aside else answer.condition, []).append(answer)
     return rows
 
 
-def source_note(reading: Reading) -> str:
+def clips_note(reading: Reading) -> str:
+    """Return a note on the clips of the headline: their sources, and those that the model heard in training."""
+    return " ".join(filter(None, (_source_note(reading), heard_note(reading))))
+
+
+def _source_note(reading: Reading) -> str:
     """Return a note that names the clips of the headline if the run has several sources; otherwise ""."""
     known = sources_of(reading)
     if len(known) < 2:

@@ -21,6 +21,7 @@ import msgspec
 from msgspec import Struct
 
 from overtone.languages import DEFAULT, is_unspaced, language_of
+from overtone.runs.marks import read_marks
 from overtone.runs.people_labels import Label, LabelStudy, read_labels, read_studies
 from overtone.runs.read_only import Rewritten
 from overtone.runs.records import Beside
@@ -52,6 +53,7 @@ class Answer(Struct, gc=False):
     content: int = 0  # hash of the full item, valid in this process: equal if two runs asked the same
     choice: str = ""  # in a light reading, a name for the words of the chosen option
     labels: tuple[Label, ...] = ()  # what people said about the last reply
+    heard: str = ""  # what the model heard of the item in training: one of `heard.MARKS`, or ""
 
     @property
     def answered(self) -> bool:
@@ -85,6 +87,8 @@ class Reading(Struct):
     silent: frozenset[str] = frozenset()  # judges' scores without any value: not in `signatures`
     declared: dict[str, ScoreInfo] = {}  # score → description; only if the whole run was read
     suite: Suite | None = None  # the benchmark's own description; only if the whole run was read
+    heard: str = ""  # heard items that count in the headline; see `heard_items`
+    marked: int = 0  # number of items that the model heard in training
     studies: dict[str, LabelStudy] = {}  # id → a study whose labels the run holds
 
     @property
@@ -116,6 +120,7 @@ def read(store: Store, part: Part | None = None, *, light: bool = False) -> Read
     failures = Beside((failure.ask, failure) for failure in store.failures(part))
     scores = Beside(store.scores(part))
     studies = read_studies(store)
+    marks = read_marks(store)
     labels = Beside((label.ask, label) for label in (read_labels(store) if studies else ()))
     lighten, share = _Lightening(), _Sharing()
     answers: list[Answer] = []
@@ -147,6 +152,7 @@ def read(store: Store, part: Part | None = None, *, light: bool = False) -> Read
                 language=language,
                 content=content,
                 labels=tuple(labels.of(ask.id)),
+                heard=marks[last.id].level if last.id in marks else "",
             )
         )
         if light:
@@ -175,6 +181,7 @@ def read(store: Store, part: Part | None = None, *, light: bool = False) -> Read
         silent=frozenset(silent),
         declared=_declared(store, answers) if part is None else {},
         suite=store.suite() if part is None else None,
+        marked=len(marks),
         studies=studies,
     )
 

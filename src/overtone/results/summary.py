@@ -13,7 +13,7 @@ from overtone.results import corpus_scores
 from overtone.results.emotion_alignment import Alignment, alignment
 from overtone.results.extremes import Extremes, extremes
 from overtone.results.failure_ledger import Ledger, make_ledger
-from overtone.results.headline_condition import by_condition, source_note
+from overtone.results.headline_condition import by_condition, clips_note
 from overtone.results.judge_agreement import AgreementRow, agreements
 from overtone.results.judge_scores import (
     Difference,
@@ -170,7 +170,7 @@ class Summary(Struct, frozen=True):
     agreement: list[AgreementRow] = []  # of judges
     troubles: list[Trouble] = []  # of judges
     alignment: list[Alignment] = []  # agreement between the emotions heard in replies and the wanted emotions
-    source_note: str = ""  # a note on the headline's clips, if the run has several sources
+    clips_note: str = ""  # a note on the headline's clips, if the run has several sources
     readers: list[ReaderShare] = []  # one for each condition, if a model read answers
     declared: Declared = {}  # what each metric's score is
 
@@ -206,7 +206,7 @@ def summarise_reading(reading: Reading) -> Summary:
         agreement=agreements(answers, dimensions),
         troubles=troubles(answers, read_dimensions(reading.meta, {*reading.signatures, *reading.silent})),
         alignment=[own for m in in_table(reading.declared, "emotion") if (own := alignment(talks, m)) is not None],
-        source_note=source_note(reading),
+        clips_note=clips_note(reading),
         readers=reader_shares(reading),
         declared=reading.declared,
     )

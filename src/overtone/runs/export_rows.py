@@ -13,8 +13,10 @@ import msgspec
 
 from overtone import registry
 from overtone.errors import MissingExtra, OvertoneError, UsageError, install_line
+from overtone.heard import Mark
 from overtone.languages import is_unspaced, language_of
 from overtone.paths import inside
+from overtone.runs.marks import read_marks
 from overtone.runs.people_labels import Label, LabelStudy, read_labels, read_studies
 from overtone.runs.records import Beside
 from overtone.runs.store import ANSWERED, FAILED, Store, StoredReply
@@ -42,6 +44,7 @@ def rows(store: Store, condition: str | None = None, beside: Path | None = None)
     failures = Beside((failure.ask, failure) for failure in store.failures())
     scores = Beside(store.scores())
     studies = read_studies(store)
+    marks = read_marks(store)
     labels = Beside((label.ask, label) for label in (read_labels(store) if studies else ()))
     earlier: dict[tuple[int, int], list[Score]] = {}  # (ask, turn) → scores, for turns before the last
     for ask_id, turn, score in store.turn_scores():
@@ -69,6 +72,8 @@ def rows(store: Store, condition: str | None = None, beside: Path | None = None)
             "part": item.part or "core",
             "status": item.status,
             "source": item.source,
+            "heard": marks.get(item.id, Mark()).level,
+            "heard_origin": marks.get(item.id, Mark()).what,
             "question": item.question,
             "options": [{"letter": option.letter, "text": option.text} for option in item.options],
             "gold": item.gold,

@@ -93,3 +93,9 @@ CREATE TABLE studies (id TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE timings (
     ask INTEGER NOT NULL REFERENCES asks (id), turn INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (ask, turn)
 ) WITHOUT ROWID;
+
+-- version 7
+
+-- What the model heard in training of an item: mark is clip, speaker or corpus, '' for nothing; origin names it.
+-- Only items that were compared with a model's statement have a row.
+CREATE TABLE heard (item INTEGER PRIMARY KEY REFERENCES items (seq), mark TEXT NOT NULL, origin TEXT NOT NULL);

@@ -22,12 +22,14 @@ import msgspec
 from overtone import registry
 from overtone.benchmarks import Benchmark, Selection, layouts, selected
 from overtone.errors import DataError, StoreError, UsageError, foreign, raised
+from overtone.heard import HeardInTraining
 from overtone.languages import LanguageCheck
 from overtone.models import Model
 from overtone.paths import OneLine, write_whole
 from overtone.runs.asker import Outcome, Policy, check_outcome
 from overtone.runs.database import clear_errors
 from overtone.runs.engine import Engine, Progress
+from overtone.runs.heard_marks import Marker, heard_by
 from overtone.runs.limiter import Limiters
 from overtone.runs.prices import price_of
 from overtone.runs.sent_clips import Sounds, sent_how
@@ -171,6 +173,7 @@ async def execute(settings: Settings, hooks: Hooks | None = None) -> Outcome:
     with foreign(f"{settings.model} cannot be loaded"):
         model: Model = registry.find("models", settings.model.kind).load(settings.model)
     check_key(settings.model)
+    heard = heard_by(model)
     _check_likelihoods(settings, model)
     benchmark = load_benchmark(settings)
     with foreign(f"the benchmark {settings.benchmark} cannot be read"):
@@ -191,7 +194,7 @@ async def execute(settings: Settings, hooks: Hooks | None = None) -> Outcome:
             identify(store, settings, benchmark, model, prompts)
             sounds = Sounds(benchmark.root, store, settings.model.typed_audio_rate())
             sounds.check_unchanged()
-            _fill(store, settings, benchmark)
+            _fill(store, settings, benchmark, heard)
             for line in store.warnings:
                 log.warning(line)
             async with hooks.beside(store) if hooks.beside else contextlib.nullcontext() as beside:
@@ -297,14 +300,17 @@ def _versions() -> dict[str, str]:
     return versions
 
 
-def _fill(store: Store, settings: Settings, benchmark: Benchmark) -> None:
+def _fill(store: Store, settings: Settings, benchmark: Benchmark, heard: HeardInTraining | None) -> None:
     order = order_of(store)
     store.set_meta({"order": order})
     store.forget_wanted()
     stream = planned(settings, benchmark, order)
     languages = LanguageCheck()
+    marker = Marker(store, benchmark, heard) if heard is not None else None
     while page := _page(stream, settings.benchmark):
         store.plan(page, settings.repeats)
+        if marker:
+            marker.add(item for item, _ in page)
         for item, _ in page:
             languages.add(item.id, item.language, texts_of(item))
     stored = {detail for _, kind, detail in store.events() if kind == "warning"}

@@ -15,7 +15,7 @@ from overtone.errors import StoreError
 from overtone.runs.database import at
 from overtone.runs.folder_safety import check_structure, schema
 
-VERSION = 6
+VERSION = 7
 APPLICATION = 0x0F372020
 
 

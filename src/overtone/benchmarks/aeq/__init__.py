@@ -20,6 +20,7 @@ from overtone.benchmarks.aeq.judge_items import judge_items
 from overtone.benchmarks.aeq.suite_tables import SUITE as SUITE
 from overtone.cues import BY_SLUG, PLAIN, find_cue
 from overtone.errors import DataError
+from overtone.heard import Origin
 from overtone.paths import inside, shown
 from overtone.schema import Clip, Item, Turn
 
@@ -54,6 +55,12 @@ CUES = {  # name of a tone in other corpora → our cue; EmoV-DB has neutral, am
     "anger": "angry", "sleepy": "tired", "sleepiness": "tired", "fatigue": "tired", "disgusted": "disgust",
     "sadness": "sad", "fearful": "fear", "surprised": "surprise", "crying": "sobbing", "whispering": "whisper",
 }  # fmt: skip
+CORPORA = {  # corpus of AEQ-Bench's recordings → how its sources and files name it
+    "EmoV-DB": re.compile(r"emo-?v", re.I),
+    "MELD": re.compile(r"meld|dia\d+_utt\d+", re.I),
+    "GigaSpeech": re.compile(r"giga-?speech", re.I),
+}
+EMOV_SPEAKERS = frozenset({"bea", "jenie", "josh", "sam"})
 _TONE_NAME = re.compile(r"tone|emotion|emov", re.I)
 _CONTEXT_NAME = re.compile(r"context|meld|gigaspeech|a-c\b", re.I)
 
@@ -66,7 +73,8 @@ class Aeq(BenchmarkFolder):
     def __init__(self, data: Path) -> None:
         super().__init__(data, f"{FILE} ('overtone build aeq --out DIR' makes a set)")
         built = self.root / FILE
-        files = [built] if built.is_file() else self._files()
+        self._built = built.is_file()
+        files = [built] if self._built else self._files()
         self._sizes: dict[str, int] = {}  # in a built set: group → the number of variants that its rows state
         for path in files:
             inside(self.root, path.relative_to(self.root).as_posix())  # refuses a link that leads out of the root
@@ -79,6 +87,19 @@ class Aeq(BenchmarkFolder):
             )
         check_ids(self._items, self.root)
         self._check_groups()
+
+    def origins(self, item: Item) -> Iterator[Origin]:
+        """Yield the corpus of an item's recording. A release that does not name it has tones from EmoV-DB and contexts
+        from MELD. A built set is synthesised."""
+        clip = item.turns[0].clip
+        if self._built or clip is None:
+            return
+        named = f"{item.source} {item.id} {clip.path}"
+        usual = "EmoV-DB" if "tone" in (item.category, item.source) else "MELD"  # a judge's question has it as source
+        corpus = next((name for name, pattern in CORPORA.items() if pattern.search(named)), usual)
+        words = set(re.split(r"[\W_]+", clip.path.casefold()))
+        speaker = next(iter(sorted(words & EMOV_SPEAKERS)), "") if corpus == "EmoV-DB" else ""
+        yield Origin(corpus, speaker, clip.path)
 
     # ── files and rows ──────────────────────────────────────────────────────────────────────────────────────────────
 
