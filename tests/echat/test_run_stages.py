@@ -490,6 +490,6 @@ def test_a_sigterm_to_all_processes_of_a_run_saves_and_exits_4(made, tmp_path, e
         time.sleep(0.1)
     os.killpg(run.pid, signal.SIGTERM)
     said, _ = run.communicate(timeout=120)
-    assert run.returncode == 4 and "stage 1: ended by a signal; its checkpoint is saved" in said
+    assert run.returncode == 4 and "stage 1: stopped by a signal; its checkpoint is saved" in said
     [kept] = (tmp_path / "stage-1").glob("step-*")
     assert int(kept.name.removeprefix("step-")) == read_log(tmp_path / "stage-1" / LOG)[-1].step
