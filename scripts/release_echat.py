@@ -1,4 +1,4 @@
-"""Package a trained checkpoint for release: weights in half precision and documents, read like any checkpoint.
+"""Package a trained checkpoint for release: its weights, unchanged, and documents. It is read like any checkpoint.
 
     python -m scripts.release_echat runs/mini out/mini --trained-on data/echat/manifest.json
     … --scores scores.json --arm whole               # with its scores on the model card
@@ -28,7 +28,7 @@ from msgspec.structs import replace
 from overtone.build.licence import FREE
 from overtone.echat.exam.exam_scores import Scores
 from overtone.echat.net import checkpoint
-from overtone.echat.net.config import Config
+from overtone.echat.net.config import PARTS, Config
 from overtone.errors import DataError, OvertoneError, UsageError
 from overtone.models.echat import checkpoint_folder
 from overtone.paths import read_plain, sha256, shown, write_whole
@@ -38,6 +38,7 @@ OPEN_RECORDINGS = ("CC-BY-3.0",)  # further licences of recordings that a set un
 LICENCE = Path(__file__).parent.parent / "LICENSE"
 CARD = Path(__file__).with_suffix(".md")
 MANIFEST = "manifest.json"
+FILE_BYTES = 15_900_000  # of weights in one file, so that every file is below 16 MB
 SHOWN = ("named", "words", "own")  # sources of scores that go on the card
 
 
@@ -45,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("checkpoint", metavar="CHECKPOINT", type=Path, help="a checkpoint, or a run's folder")
     parser.add_argument("out", metavar="OUT", type=Path)
-    parser.add_argument("--megabytes", metavar="MB", type=float, default=400.0, help="size limit (default: 400)")
+    parser.add_argument("--megabytes", metavar="MB", type=float, default=50.0, help="size limit (default: 50)")
     parser.add_argument("--trained-on", metavar="FILE", type=Path, action="append", required=True,
                         help="manifest.json of a set, or of pairs, it learnt from; all must be open")  # fmt: skip
     parser.add_argument("--scores", metavar="FILE", type=Path, help="what 'overtone evaluate scores' wrote")
@@ -127,10 +128,23 @@ def packing(folder: Path, name: str) -> bytes:
 
 
 def write(folder: Path, out: Path) -> None:
-    """Write the checkpoint in half precision, without the paths of the training machine."""
-    model, config = checkpoint.load(folder)
+    """Write the checkpoint's weights as they are, in files of a limited size, without paths of the training machine.
+
+    Raises DataError if the checkpoint's number type cannot hold its weights, because replies would change.
+    """
+    model, config = checkpoint.load(folder, merged=False)
     notes = checkpoint.index(folder).notes
-    checkpoint.save(model, out, _anywhere(config), dtype=torch.float16, notes=notes, heard=checkpoint.heard(folder))
+    half = torch.float16 if config.dtype == "float16" else None
+    for part in PARTS:
+        for name, value in checkpoint.part_state(model, part).items():
+            if half and not torch.equal(value, value.half().float()):
+                raise DataError(
+                    f"{shown(str(folder))}: {part}: {name} is not in half precision, although its configuration says "
+                    "so; copy the checkpoint again"
+                )
+    checkpoint.save(
+        model, out, _anywhere(config), dtype=half, notes=notes, heard=checkpoint.heard(folder), file_bytes=FILE_BYTES
+    )
 
 
 def _anywhere(config: Config) -> Config:
@@ -230,7 +244,8 @@ def notice(index: checkpoint.Index) -> str:
     model = index.config["model"]
     lines = ["Trained with Overtone (Apache-2.0).\n"]
     if model["lm"]["source"] == "smollm2":
-        lines.append("The language model is SmolLM2-135M-Instruct by Hugging Face (Apache-2.0), changed by training.\n")
+        changed = "which is not included; the matrices here change it" if index.base else "changed by training"
+        lines.append(f"The language model is SmolLM2-135M-Instruct by Hugging Face (Apache-2.0), {changed}.\n")
     if model["encoder"]["source"] == "package":
         try:
             files = importlib.metadata.files("moonshine-voice") or []
@@ -245,7 +260,17 @@ def notice(index: checkpoint.Index) -> str:
 
 def card(index: checkpoint.Index, sets: Sequence[Mapping[str, Any]], rows: Sequence[Sequence[str]]) -> str:
     """The model card, out of release_echat.md."""
-    parts = [[name, f"{part.parameters:,}", f"{part.bytes / 1e6:.1f} MB"] for name, part in index.parts.items()]
+    parts = [
+        [
+            name,
+            f"{sum(file.parameters for file in part.files):,}",
+            f"{sum(file.bytes for file in part.files) / 1e6:.1f} MB",
+        ]
+        for name, part in index.parts.items()
+    ]
+    if index.base:
+        parts.append([f"frozen language model ({shown(index.config['model']['lm']['source'])})",
+                      f"{index.base.parameters:,}", "not included"])  # fmt: skip
     data = [
         f"- `{shown(str(s['name']))}` (overtone {s['version']}, seed {s['seed']}), {s['licence']}: "
         + ", ".join(f"{part} {n}" for part, n in s["records"].items())
@@ -258,6 +283,7 @@ def card(index: checkpoint.Index, sets: Sequence[Mapping[str, Any]], rows: Seque
         "NAME": shown(str(index.config["name"])),
         "PARTS": _table(["part", "parameters", "size"], parts),
         "DATA": "\n".join(data),
+        "NUMBERS": "half" if index.config["dtype"] == "float16" else "single",
         "TAUGHT": taught,
         "SCORES": _table(["measure", "part", "value (95 %)", "chance", "n"], rows) if rows else "None were given.",
         "OVERTONE": index.overtone,

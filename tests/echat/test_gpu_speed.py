@@ -65,7 +65,7 @@ def test_a_narrow_language_model_teaches_the_same_and_is_given_back_to_the_bit()
     wide, made = model(), model()
     for one in (wide, made):
         one.lm.requires_grad_(False)
-    exact = gpu_speed.freeze(made.lm, narrow=True)
+    exact = gpu_speed.freeze(list(made.lm.parameters()), narrow=True)
     assert {p.dtype for p in made.lm.parameters()} == {torch.bfloat16}
     assert made.lm.base_model.rotary_emb.inv_freq.dtype == torch.float32
     with torch.autocast("cpu", torch.bfloat16):
@@ -73,7 +73,7 @@ def test_a_narrow_language_model_teaches_the_same_and_is_given_back_to_the_bit()
     assert abs(a - b) < 0.03 and {grad.dtype for grad in second} == {torch.float32}
     one, other = (torch.cat([grad.flatten() for grad in grads]) for grads in (first, second))
     assert nn.functional.cosine_similarity(one, other, dim=0) > 0.99
-    gpu_speed.thaw(made.lm, exact)
+    gpu_speed.thaw(list(made.lm.parameters()), exact)
     assert all(torch.equal(p, q) for p, q in zip(wide.lm.parameters(), made.lm.parameters(), strict=True))
     assert made.lm.lm_head.weight is made.lm.model.embed_tokens.weight
 

@@ -127,7 +127,7 @@ def test_recordings_are_kept_while_weights_stay_where_they_are(straight: None) -
     gpu_speed.record(made, True, 2000)
     second = made.reader
     assert second is not first
-    exact = gpu_speed.freeze(made.lm, narrow=True)
+    exact = gpu_speed.freeze(list(made.lm.parameters()), narrow=True)
     gpu_speed.record(made, True, 2000)
     assert made.reader not in (first, second) and made.listener is ears
     with torch.autocast("cpu", torch.bfloat16):
@@ -139,7 +139,7 @@ def test_recordings_are_kept_while_weights_stay_where_they_are(straight: None) -
     made.adapter.requires_grad_(False)
     gpu_speed.record(made, True, 2000)
     assert made.listener is None  # nothing learns there
-    gpu_speed.thaw(made.lm, exact)
+    gpu_speed.thaw(list(made.lm.parameters()), exact)
     gpu_speed.record(made, False, 2000)
     assert made.reader is None
 
@@ -243,7 +243,7 @@ def test_recorded_kernels_teach_what_others_do(frozen: bool, monkeypatch: pytest
     for name, recorder in {"padded": None, "rows": Straight, "recorded": Recorder}.items():
         made = model("moonshine").cuda()
         made.lm.requires_grad_(not frozen)
-        exact = gpu_speed.freeze(made.lm, narrow=True) if frozen else []
+        exact = gpu_speed.freeze(list(made.lm.parameters()), narrow=True) if frozen else []
         if recorder:
             monkeypatch.setattr(graphs, "Recorder", recorder)
             made.reader = Reader(made.lm.base_model, 4096)

@@ -58,7 +58,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     flag("--save-minutes", metavar="M", type=float, help="minutes between checkpoints (default: 5; mini: 2)")
     echat = parser.add_argument_group("only for echat")
     echat.add_argument(
-        "--preset", metavar="NAME", help="preset: full, mini, short, tiny, or your own .toml file (default: mini)"
+        "--preset",
+        metavar="NAME",
+        help="preset: full, mini, mini-lora, short, tiny, or your own .toml file (default: mini)",
     )
     echat.add_argument("--stage", metavar="N", help="stage: 1, 2 (2a, 2b), 3 or prefer (default: 1 to 3)")
     echat.add_argument(

@@ -24,25 +24,25 @@ def alone_on_gpu(world: World) -> bool:
     return world.size == 1 and world.device.type == "cuda"
 
 
-# ── a frozen part in bf16 ─────────────────────────────────────────────────────────────────────────────────────────────
-def freeze(part: nn.Module, narrow: bool) -> list[Tensor]:
-    """Replace a frozen part's weights by copies, and return the originals for `thaw`.
+# ── frozen weights in bf16 ────────────────────────────────────────────────────────────────────────────────────────────
+def freeze(weights: Sequence[nn.Parameter], narrow: bool) -> list[Tensor]:
+    """Replace frozen weights by copies, and return the originals for `thaw`.
 
     With `narrow`, the copies are in bf16, so that autocast casts nothing and activations take half the memory. Buffers
     stay unchanged, because rotary angles in bf16 would encode other positions.
     """
-    exact = [weight.data for weight in part.parameters()]
-    for weight in part.parameters():
+    exact = [weight.data for weight in weights]
+    for weight in weights:
         weight.data = weight.data.bfloat16() if narrow else weight.data.clone()
     return exact
 
 
-def thaw(part: nn.Module, exact: Sequence[Tensor]) -> None:
-    """Restore the weights that `freeze` returned, so that an untrained part stays bit-identical.
+def thaw(weights: Sequence[nn.Parameter], exact: Sequence[Tensor]) -> None:
+    """Restore the weights that `freeze` returned, so that untrained weights stay bit-identical.
 
     This also holds after resuming a checkpoint with bf16 weights.
     """
-    for weight, was in zip(part.parameters(), exact, strict=True):
+    for weight, was in zip(weights, exact, strict=True):
         weight.data = was.to(weight.device)
 
 

@@ -312,7 +312,7 @@ def run(settings: Settings, say: Callable[[str], None]) -> bool:
     torch.manual_seed(settings.seed)
     policy, reference = (first_model(config, before).to(world.device) for _ in range(2))
     model = Preferring(policy, reference, stage)
-    parts = {name: list(getattr(policy, name).parameters()) for name in PARTS}
+    parts = {name: policy.learned(name) for name in PARTS}
     say(f"stage {NAME}: {stage.title}; {steps} steps of {stage.targets} pairs, β {stage.beta:g}")
     left = "".join(f"; {count} left out ({why})" for why, count in data.left_out.items())
     say(f"  {len(data.train)} training pairs, {len(data.held_out)} held out{left}")

@@ -159,11 +159,11 @@ def _stage(context: RunContext, run: StageRun, kept: EChat | None, before: Path 
     prepare(model, run, stream)
     if world.size > 1 and world.device.type == "cuda":
         model.checkpointing()
-    frozen = world.size == 1 and not run.stage.lr.lm
-    exact = gpu_speed.freeze(model.lm, narrow=gpu_speed.alone_on_gpu(world)) if frozen else []
+    frozen = [weight for weight in model.lm.parameters() if world.size == 1 and not weight.requires_grad]
+    exact = gpu_speed.freeze(frozen, narrow=gpu_speed.alone_on_gpu(world))
     distributed.spread(model, world, layers)
     gpu_speed.record(model, settings.graphs and gpu_speed.alone_on_gpu(world), run.stage.positions)
-    parts = {name: list(getattr(model, name).parameters()) for name in PARTS}
+    parts = {name: model.learned(name) for name in PARTS}
     held = stream.held_out(HELD_OUT)
     think: Think = ""
     if any(feed.think for feed in run.stage.feeds):
@@ -199,8 +199,7 @@ def _stage(context: RunContext, run: StageRun, kept: EChat | None, before: Path 
         why = "stopped by a signal" if context.should_stop() else "time is up"
         say(f"stage {run.name}: {why}; a checkpoint is saved, continue with --resume")
         return None
-    if frozen:
-        gpu_speed.thaw(model.lm, exact)
+    gpu_speed.thaw(frozen, exact)
     notes = {"stage": run.name, "steps": run.steps, "seed": settings.seed, "ablate": list(settings.ablate),
              "recipe": recipe_name(config, settings)}  # fmt: skip
     known = checkpoint.index(before).notes.get("data") if before else ()
@@ -218,7 +217,8 @@ def prepare(model: EChat, run: StageRun, stream: Stream) -> None:
     augmented = stream.mel and (stage.augment.specaug or stage.augment.specsub)
     model.encoder.augment = mel_augmenter(stage.augment, stream.generator) if augmented else None
     for name in PARTS:
-        getattr(model, name).requires_grad_(stage.lr.rate_of(name) > 0)
+        for weight in model.learned(name):
+            weight.requires_grad_(stage.lr.rate_of(name) > 0)
 
 
 def folder_of(settings: Settings, run: StageRun) -> Path:
@@ -257,7 +257,7 @@ def first_model(config: Config, before: Path | None) -> EChat:
     """Return the initial model of a stage: new, or loaded from `before`. Raises UsageError if `before` does not fit."""
     if before is None:
         return checkpoint.make(config)
-    model, loaded = checkpoint.load(before)
+    model, loaded = checkpoint.load(before, merged=False)
     if _sizes(loaded) != _sizes(config):
         raise UsageError(f"{shown(str(before))}: its model does not fit the preset; use the one it was trained with")
     return model
@@ -302,14 +302,18 @@ def layers(model: nn.Module) -> list[nn.Module]:
 def finish(
     model: EChat, config: Config, folder: Path, world: World, notes: dict[str, Any], heard: HeardInTraining
 ) -> None:
-    """Write a finished stage's weights, and remove its intermediate checkpoints."""
+    """Write a finished stage's weights, and remove its intermediate checkpoints. With `dtype = "float16"`, they
+    are rounded first, so that the next stage starts from the weights that are written."""
     state = distributed.whole_state(model, world)
     if world.first:
         gathered = model
         if world.size > 1:
             gathered = checkpoint.random_copy(model)
             gathered.load_state_dict(state)
-        checkpoint.save(gathered, folder / "model", config, notes=notes, heard=heard)
+        half = torch.float16 if config.dtype == "float16" else None
+        if half:
+            checkpoint.round_weights(gathered, half)
+        checkpoint.save(gathered, folder / "model", config, dtype=half, notes=notes, heard=heard)
         distributed.forget(folder)
     world.wait()
 

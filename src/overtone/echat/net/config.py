@@ -61,12 +61,20 @@ class AdapterConfig(Struct, frozen=True, forbid_unknown_fields=True):
     level: bool = False  # scale its outputs to the magnitude of the LM's embeddings
 
 
+class LoraConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """Small matrices that are trained beside the frozen layers of a language model, scaled by alpha / rank."""
+
+    rank: int
+    alpha: float
+
+
 class LMConfig(Struct, frozen=True, forbid_unknown_fields=True):
     """The language model.
 
     `source` is `smollm2` (its package), `random` (with the sizes below), or a Hugging Face folder or name. For the
     latter, `hidden` and `vocab` must match the model and `context` must not exceed its own; everything else comes from
     the model, including whether input and output share a table. `weights` is a GGUF file or a folder that contains it.
+    With `lora`, the model of the source stays frozen, and a checkpoint stores only what is trained beside it.
     """
 
     source: str
@@ -82,6 +90,7 @@ class LMConfig(Struct, frozen=True, forbid_unknown_fields=True):
     tied: bool = True  # one table for input and output
     weights: str = ""
     tokenizer: str = ""  # `bytes`, or if `source` has none: `smollm2`, a folder or name
+    lora: LoraConfig | None = None
 
 
 class SpeechConfig(Struct, frozen=True, forbid_unknown_fields=True):
@@ -107,6 +116,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     model: ModelConfig
     about: str = ""
     save_minutes: float = 5.0  # between intermediate checkpoints
+    dtype: Literal["float32", "float16"] = "float32"  # number type of a finished stage's weights
     stage: dict[str, Any] = {}
 
 
@@ -217,6 +227,14 @@ def _check(model: ModelConfig, where: str) -> None:
             raise UsageError(f"{where}: model.encoder.taps: {tap} is outside 0 to {model.encoder.layers - 1}")
     if not 0 < model.encoder.longest < math.inf:
         raise UsageError(f"{where}: model.encoder.longest must be a number above 0, not {model.encoder.longest}")
+    if (lora := model.lm.lora) is not None:
+        if lora.rank < 1 or not 0 < lora.alpha < math.inf:
+            raise UsageError(f"{where}: model.lm.lora: rank must be at least 1, and alpha above 0")
+        if model.lm.source == "random":
+            raise UsageError(
+                f"{where}: model.lm.lora: a random language model cannot be opened again; set model.lm.source to "
+                "smollm2 or a folder, or remove lora"
+            )
     if not 0 <= model.adapter.dropout < 1:
         raise UsageError(f"{where}: model.adapter.dropout must be at least 0 and below 1")
 

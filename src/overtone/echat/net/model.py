@@ -22,6 +22,7 @@ from torch.utils.checkpoint import checkpoint
 
 from overtone.echat.net.config import AdapterConfig, ModelConfig, adapter_length
 from overtone.echat.net.helpers import WORDS, Helpers
+from overtone.echat.net.low_rank import adapt, learned
 from overtone.errors import DataError
 from overtone.paths import shown
 
@@ -179,11 +180,14 @@ class EChat(nn.Module):
             {"embed": nn.Embedding(self.codes + 3, width), "head": nn.Linear(width, self.codes + 1)}
         )
         self.lm = lm
+        if config.lm.lora:
+            adapt(lm, config.lm.lora)
         self.ctc = self.cues = 0.0  # weights of the helper losses; a stage sets them
         self.listen = False  # only the helper losses: the language model is not run
         self.block = 1  # lengths are padded to a multiple of it
         self.listener: Any = None  # replaces encoder and adapter in training
         self.reader: Any = None  # replaces the language model in training: reads rows (B, L, d) of given lengths
+        self.decoder: Any = None  # replaces the language model's transformer in decoding (half_decoder.py)
         self._start()
 
     def _start(self) -> None:
@@ -204,6 +208,10 @@ class EChat(nn.Module):
         blank = self.adapter.helpers.blank  # initially as likely as all words of a batch together
         nn.init.zeros_(blank.weight)
         nn.init.constant_(blank.bias, math.log(WORDS) + width * rms**2 / 2)
+
+    def learned(self, part: str) -> list[nn.Parameter]:
+        """Return the weights of a part that stages can train."""
+        return list(learned(self.lm).values() if part == "lm" else getattr(self, part).parameters())
 
     def checkpointing(self) -> None:
         """Recompute activations in the backward pass: less memory, a third more time."""
@@ -337,14 +345,18 @@ class EChat(nn.Module):
         be text, so the text logits, a fifth of the work in a small model, are set to -inf instead of being computed.
         """
         at = None if mask is None else places(mask, embeds.shape[1])
-        out = self.lm.base_model(
-            inputs_embeds=embeds, attention_mask=mask, position_ids=at, past_key_values=cache, use_cache=True
-        )
-        hidden = out.last_hidden_state[:, -1]  # (B, d)
+        if self.decoder is None:
+            out = self.lm.base_model(
+                inputs_embeds=embeds, attention_mask=mask, position_ids=at, past_key_values=cache, use_cache=True
+            )
+            states, cache = out.last_hidden_state, out.past_key_values
+        else:
+            states, cache = self.decoder(embeds, mask, at, cache)
+        hidden = states[:, -1]  # (B, d)
         if not speech:
-            return self.logits(hidden), out.past_key_values
+            return self.logits(hidden), cache
         logits = self.speech["head"](hidden)  # (B, K+1)
-        return torch.cat((logits.new_full((len(logits), self.vocab), -torch.inf), logits), -1), out.past_key_values
+        return torch.cat((logits.new_full((len(logits), self.vocab), -torch.inf), logits), -1), cache
 
 
 def fill(module: nn.Module, state: Mapping[str, Tensor], where: str, spare: Container[str] = ()) -> None:
