@@ -17,7 +17,7 @@ from overtone.echat.net import checkpoint, config
 from overtone.echat.net.decode import Sampling
 from overtone.echat.speech import open_tokens
 from overtone.echat.speech.units import say
-from overtone.echat.talk.answer import Answerer, TooLong, _TextStream, open_answerer
+from overtone.echat.talk.answer import Answerer, TooLong, _TextStream, dtype_for, open_answerer
 from overtone.echat.talk.dialogue import Asked, Message, read, to_wave
 from overtone.echat.talk.reply_settings import ReplySettings, Trained, reply_settings, trained
 from overtone.echat.talk.streaming_speech import RATE, StreamingSpeech
@@ -321,19 +321,20 @@ def test_a_device_that_is_not_there_is_told(tiny: Path) -> None:
             open_answerer(tiny, SHORT, device="cuda")
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-@pytest.mark.parametrize("dtype", ["bfloat16", "int8"])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_fewer_bits_answer_too(tiny: Path, dtype: str) -> None:
     found = open_answerer(tiny, SHORT, device="cpu", dtype=dtype).answer([Asked((user(noise(0.5)),), True)])[0]
     assert found.codes and found.sound is not None
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_matrices_whose_inputs_would_not_fit_eight_bits_keep_theirs(tiny: Path) -> None:
-    lm = open_answerer(tiny, SHORT, device="cpu", dtype="int8").model.lm
-    kinds = {name: type(module).__module__ for name, module in lm.named_modules() if type(module).__name__ == "Linear"}
-    assert {"quantized" in kind for name, kind in kinds.items() if "down_proj" in name} == {False}
-    assert {"quantized" in kind for name, kind in kinds.items() if "down_proj" not in name} == {True}
+def test_half_precision_is_for_the_processor(tiny: Path) -> None:
+    with pytest.raises(UsageError, match="float16 needs a CPU"):
+        dtype_for("cuda", "float16")
+    assert [dtype_for("cpu"), dtype_for("cpu", "", "float16"), dtype_for("cuda:1", "", "float16")] == [
+        "float32",
+        "float16",
+        "bfloat16",
+    ]
 
 
 def test_a_width_that_is_none_is_told(tiny: Path) -> None:

@@ -14,7 +14,6 @@ import msgspec
 import numpy as np
 import torch
 from msgspec import Struct
-from torch import nn
 
 from overtone import audio
 from overtone.echat.data import layout, prompts, think
@@ -24,6 +23,7 @@ from overtone.echat.net.config import RATE as HEARD
 from overtone.echat.net.config import Config, ModelConfig, positions
 from overtone.echat.net.decode import DecodedReply, DecodeOptions
 from overtone.echat.net.device import cast_weights, choose_device
+from overtone.echat.net.half_decoder import HalfDecoder
 from overtone.echat.net.model import EChat
 from overtone.echat.net.tokenizer import Tokenizer, open_tokenizer
 from overtone.echat.speech import SpeechTokens, open_tokens
@@ -34,7 +34,7 @@ from overtone.echat.talk.streaming_speech import Floats, StreamingSpeech
 from overtone.errors import DataError, UsageError
 from overtone.spec import suggest
 
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "int8": torch.int8}
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 OPENING = {"label": f"{think.OPEN}User's words:", "natural": think.OPEN}
 _TAGS = re.compile(r"<([^<>]{1,32})>")
 _FIRST_TAG = re.compile(r"<[^<>]{0,32}>?")
@@ -346,10 +346,11 @@ class _TextStream:
 
 
 def open_answerer(folder: Path, settings: ReplySettings, *, device: str = "auto", dtype: str = "") -> Answerer:
-    """Load the checkpoint in a folder. `device` "auto" uses a GPU if there is one."""
+    """Load the checkpoint in a folder. `device` "auto" uses a GPU if there is one; "" is the checkpoint's `dtype`."""
     device = str(choose_device(device))
-    dtype_for(device, dtype)  # raises before anything is loaded
-    _check_room(checkpoint.config(folder).model, settings)
+    made = checkpoint.config(folder)
+    dtype = dtype_for(device, dtype, made.dtype)  # raises before anything is loaded
+    _check_room(made.model, settings)
     index = checkpoint.index(folder)
     model, config = checkpoint.load(folder)
     return Answerer(
@@ -373,29 +374,22 @@ def _check_room(model: ModelConfig, settings: ReplySettings) -> None:
         )
 
 
-def on_device(model: EChat, device: str, dtype: str = "") -> EChat:
-    """Move the model to a device and convert its language model to `dtype_for(device, dtype)`."""
+def on_device(model: EChat, device: str, dtype: str) -> EChat:
+    """Move the model to a device and convert its language model to a number type."""
     model = model.to(device).eval()
-    chosen = dtype_for(device, dtype)
-    if chosen == "int8":  # faster on a CPU, where reading weights takes most of the time
-        try:
-            by_row = torch.ao.quantization.per_channel_dynamic_qconfig  # one scale per row
-            # Exclude down_proj: some of its inputs are much larger than the others, and all would share one scale. When
-            # it was quantised too, 5 of 24 thoughts did not end; without it, and in float32, none.
-            some = {n: by_row for n, m in model.lm.named_modules() if isinstance(m, nn.Linear) and "down_proj" not in n}
-            model.lm = torch.ao.quantization.quantize_dynamic(model.lm, some, dtype=torch.qint8)
-        except AttributeError:  # newer versions moved it to another package
-            raise UsageError(f"torch {torch.__version__} has no int8 for the CPU; use dtype=float32") from None
+    if dtype == "float16":
+        model.decoder = HalfDecoder(model.lm)
         return model
-    cast_weights(model.lm, DTYPES[chosen])
-    cast_weights(model.speech, DTYPES[chosen])
+    cast_weights(model.lm, DTYPES[dtype])
+    cast_weights(model.speech, DTYPES[dtype])
     return model
 
 
-def dtype_for(device: str, dtype: str = "") -> str:
-    """Return the given dtype, or by default bfloat16 on a GPU and float32 elsewhere. Raises UsageError."""
+def dtype_for(device: str, dtype: str = "", stored: str = "float32") -> str:
+    """Return the given number type, or by default bfloat16 on a GPU and that of the checkpoint elsewhere. Raises
+    UsageError."""
     if dtype not in ("", *DTYPES):
         raise UsageError(f"dtype must be {', '.join(DTYPES)}, not {dtype!r}{suggest(dtype, DTYPES)}")
-    if dtype == "int8" and device.startswith("cuda"):
-        raise UsageError("dtype int8 needs a CPU; on a GPU use bfloat16")
-    return dtype or ("bfloat16" if device.startswith("cuda") else "float32")
+    if dtype == "float16" and device.startswith("cuda"):
+        raise UsageError("dtype float16 needs a CPU; on a GPU use bfloat16")
+    return dtype or ("bfloat16" if device.startswith("cuda") else stored)

@@ -55,15 +55,15 @@ class Engine:
         if options.get("speech") != "no":
             self.answerer.check_speech()
         device = str(next(self.answerer.model.parameters()).device)
-        parameters = sum(part.parameters for part in checkpoint.index(Path(options["checkpoint"])).parts.values())
+        stored = self.answerer.config.dtype
         return {
             "rate": 16_000,
             "speech": options.get("speech") != "no",
             "device": device,
-            "dtype": dtype_for(device, str(options.get("dtype") or "")),
+            "dtype": dtype_for(device, str(options.get("dtype") or ""), stored),
             "think": self.answerer.think or "none",
             "tokens": self.answerer.tokens.identity,
-            "parameters": parameters,
+            "parameters": checkpoint.index(Path(options["checkpoint"])).parameters,
             "torch": torch.__version__,
             "transformers": transformers.__version__,
         }
