@@ -6,10 +6,11 @@ WORKER := .venv-worker
 PEERS := .venv-peers
 PIP_QUIET := --quiet --disable-pip-version-check
 
-.PHONY: help demo test test-full lint docs bench clean browser wordnet postgres
+.PHONY: help demo demo-mini test test-full lint docs bench clean browser wordnet postgres
 
 help:
 	@echo "make demo       build clips of Overtone-Open, run the embedded models over them, write demo/report.html"
+	@echo "make demo-mini  install the trained model mini (weights/mini, torch for the CPU), run it beside the others"
 	@echo "make test       all quick tests"
 	@echo "make test-full  the long ones too: 100 kills, whole builds"
 	@echo "make lint       ruff, mypy and plain English"
@@ -69,6 +70,11 @@ postgres:
 demo: $(VENV)/.core wordnet
 	$(BIN)/overtone demo --out demo
 
+# Torch is installed into the measuring environment, not into this one.
+demo-mini: $(VENV)/.core wordnet
+	$(BIN)/overtone setup mini
+	$(BIN)/overtone demo --mini --out demo-mini
+
 # One thread of arithmetic each: tests start processes of their own, and more threads than cores only wait. Those of
 # echat borrow torch from the workers' environment, in a process of their own.
 test test-full: export OPENBLAS_NUM_THREADS = 1
@@ -94,4 +100,4 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m bench
 
 clean:
-	rm -rf $(VENV) $(WORKER) $(PEERS) demo site
+	rm -rf $(VENV) $(WORKER) $(PEERS) demo demo-mini site

@@ -17,6 +17,7 @@ VARIABLES = {
     "OVERTONE_TOKEN": "token that clients of a server must send, if no token file is given",
     "OVERTONE_JUDGES": "folder with the results of tests of judges (default: `judges` in Overtone's data folder)",
     "OVERTONE_MEASURES": "folder of the measuring environment (default: `measures` in Overtone's data folder)",
+    "OVERTONE_MINI": "folder of the model `mini` (default: `mini` in Overtone's data folder)",
     "OVERTONE_EMBEDDED": "folder of the embedded model's 8-bit weights (default: `embedded` in the data folder)",
     "OVERTONE_ECHAT": "folder with weights for training (default: `echat` in Overtone's data folder)",
     "OVERTONE_NISQA": "file with NISQA's weights, for the metric `nisqa`",

@@ -12,7 +12,8 @@ import psutil
 import pytest
 
 from overtone.errors import MissingExtra, OvertoneError
-from overtone.metrics._helper import Helper, HelperDied, measures_folder, measures_python
+from overtone.metrics._helper import Helper, HelperDied, measures_python
+from overtone.workers.measures import measures_folder
 
 ECHO = str(Path(__file__).with_name("echo_helper.py"))
 

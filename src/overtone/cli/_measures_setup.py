@@ -11,7 +11,8 @@ import tempfile
 from pathlib import Path
 
 from overtone.errors import EXIT_OK, OvertoneError
-from overtone.metrics._helper import Helper, measures_folder
+from overtone.metrics._helper import Helper
+from overtone.workers.measures import measures_folder
 
 PROOFS = ("dnsmos", "distillmos")  # their weights are in their packages; if they start, torch and ONNX work here
 

@@ -26,7 +26,7 @@ TOLD = (*FLAGS, "--levels", "3", "--styles", "target", "--prompt", "basic,oracle
 MOVED = (*FLAGS, "--levels", "1,3", "--styles", "target,alternative", "--prompt", "enhance")
 WORDS = (*FLAGS, "--levels", "1", "--styles", "target", "--input", "transcript")
 QUICK_CUES = "male,female,happy,sad,angry,fast,slow,whisper,cough,rain"
-EXAMPLES = ("overtone demo --out demo", "overtone demo --quick")
+EXAMPLES = ("overtone demo --out demo", "overtone demo --quick", "overtone demo --mini")
 
 
 class Build(NamedTuple):
@@ -69,25 +69,51 @@ PHASES = (
     Phase("hears the voice: AEQ-Bench", "aeq", "aeq-clips", "aeq", ACOUSTIC, ("--input", "audio,context")),
     Phase("hears the voice: EChat-eval", "echat-eval", "echat-clips", "echat-eval", ACOUSTIC, ()),
 )
+# Speaking takes mini about as long as the speech itself, so it speaks short replies to the target clips alone.
+MINI_PHASES = (
+    Phase("mini: questions about the voice", "open", "clips", "mini", "echat:mini?speech=no", FIRST),
+    Phase(
+        "mini: spoken replies",
+        "open",
+        "clips",
+        "mini-speaks",
+        "echat:mini?max_speech=8",
+        (*FLAGS, "--levels", "3", *TARGET),
+    ),
+)
 MODELS = {
     "acoustic": "hears the voice: recogniser, measures of the voice and language model",
     "deaf": "hears words only: recogniser and language model",
     "aeq": "hears the voice, on AEQ-Bench",
     "echat-eval": "hears the voice, on EChat-eval",
+    "mini": "the trained model mini, questions",
+    "mini-speaks": "the trained model mini, spoken replies",
 }
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--out", metavar="DIR", type=Path, help="output folder (default: demo, or demo-quick)")
-    parser.add_argument("--quick", action="store_true", help="10 cues and Overtone-Open only, for a first look")
+    parser.add_argument(
+        "--out", metavar="DIR", type=Path, help="output folder (default: demo, demo-quick or demo-mini)"
+    )
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument("--quick", action="store_true", help="10 cues and Overtone-Open only, for a first look")
+    kind.add_argument(
+        "--mini",
+        action="store_true",
+        help="as --quick, with the trained model of 'overtone setup mini' beside the others",
+    )
 
 
 def main(args: argparse.Namespace) -> int:
+    from overtone.models.echat import MINI, named_checkpoint
     from overtone.score_workers import keep_workers
 
-    out: Path = args.out or Path("demo-quick" if args.quick else "demo")
-    builds = (QUICK_OPEN,) if args.quick else (OPEN, *OTHERS)
-    phases = QUICK_PHASES if args.quick else PHASES
+    out: Path = args.out or Path("demo-mini" if args.mini else "demo-quick" if args.quick else "demo")
+    builds = (QUICK_OPEN,) if args.quick or args.mini else (OPEN, *OTHERS)
+    phases: tuple[Phase, ...] = QUICK_PHASES if args.quick else PHASES
+    if args.mini:
+        named_checkpoint(MINI)  # raises if it is not installed
+        phases = (*QUICK_PHASES, *MINI_PHASES)
     with keep_workers():
         return _Demo(out, len(builds) + len(phases) + 1).run(builds, phases)
 

