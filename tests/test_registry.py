@@ -13,6 +13,7 @@ from overtone import plugins, registry
 from overtone.errors import UsageError
 
 DEFINES = {
+    "CORPUS": "CORPUS = 1",
     "DESIGN": "DESIGN = 1",
     "FINDING": "FINDING = 1",
     "draw": "def draw(source, width): ...",

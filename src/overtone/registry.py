@@ -1,4 +1,5 @@
-"""Find plug-ins by room and name: benchmarks, models, metrics, findings, voices, rubrics, figures and designs.
+"""Find plug-ins by room and name: benchmarks, models, metrics, findings, voices, rubrics, figures, designs and
+corpora.
 
 A built-in is a file or folder of its room; its name is the file's with "-" for "_". Listing reads file names and first
 docstring lines and imports nothing. Other plug-ins come from entry points (`overtone.<room>`) or from plug-in files,
@@ -47,6 +48,7 @@ ROOMS = {
     "figures": Room("figure", _modules("figures"), "draw"),
     "tasks": Room("task", _modules("tasks"), "messages"),
     "designs": Room("design", _modules("studio/designs"), "DESIGN"),
+    "corpora": Room("corpus", _modules("corpora"), "CORPUS"),
     "cli": Room("command", _modules("cli"), "main"),
 }
 PLUGIN_ROOMS = tuple(room for room in ROOMS if room not in ("tasks", "cli"))  # the others are built in

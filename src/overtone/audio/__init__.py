@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from overtone.audio._manifest import manifest_hashes
     from overtone.audio._measure import Measures, audible, measure
     from overtone.audio._mix import level, mix
+    from overtone.audio._part import read_part
     from overtone.audio._read import MAX_BYTES, MAX_SECONDS, Samples, decode, read, read_bytes, resample
     from overtone.audio._sound import load_sound, probe, silence
     from overtone.audio._wav import encode_wav
@@ -36,6 +37,7 @@ __all__ = [
     "probe",
     "read",
     "read_bytes",
+    "read_part",
     "resample",
     "silence",
 ]
@@ -53,6 +55,7 @@ _HOME = {
     "media_type": "_kind",
     "mix": "_mix",
     "probe": "_sound",
+    "read_part": "_part",
     "silence": "_sound",
 }
 
