@@ -26,6 +26,7 @@ import torch
 from msgspec.structs import replace
 
 from overtone.build.licence import FREE
+from overtone.corpora import is_open
 from overtone.echat.exam.exam_scores import Scores
 from overtone.echat.net import checkpoint
 from overtone.echat.net.config import PARTS, Config
@@ -34,7 +35,6 @@ from overtone.models.echat import checkpoint_folder
 from overtone.paths import read_plain, sha256, shown, write_whole
 
 OPEN = (*FREE, "CC-BY-4.0")  # what the data may be under for the weights to be Apache-2.0
-OPEN_RECORDINGS = ("CC-BY-3.0",)  # further licences of recordings that a set under CC BY 4.0 may contain
 LICENCE = Path(__file__).parent.parent / "LICENSE"
 CARD = Path(__file__).with_suffix(".md")
 MANIFEST = "manifest.json"
@@ -164,12 +164,15 @@ def trained_on(path: Path) -> dict[str, Any]:
         told = {key: found[key] for key in ("name", "version", "licence", "seed")}
         told["sha256"] = dict(found.get("sha256", {}))
         told["records"] = {part: row["records"] for part, row in found["parts"].items()}
+        used = [one for one in found.get("ingredients", ()) if one["what"] == "recordings"]
+        closed = {f"{one['source']}, {one['licence']}" for one in used if not is_open(one["licence"])}
     except (msgspec.DecodeError, KeyError, TypeError) as error:
         raise DataError(f"{shown(str(path))}: not a set's manifest.json ({error})") from None
-    if told["licence"] not in OPEN:
+    if told["licence"] not in OPEN or closed:
+        which = f" (because of {', '.join(sorted(closed))})" if closed else ""
         raise UsageError(
-            f"{shown(str(path))}: {shown(str(told['licence']))}; weights that learnt from it are not to be given away "
-            f"under a permissive licence (open are {', '.join(OPEN)})"
+            f"{shown(str(path))}: {shown(str(told['licence']))}{shown(which)}; weights that learnt from it are not to "
+            f"be given away under a permissive licence (open are {', '.join(OPEN)})"
         )
     return told
 
@@ -195,7 +198,7 @@ def heard_open(folder: Path) -> None:
     calls their list open."""
     heard = checkpoint.heard(folder)
     for name, corpus in sorted(heard.corpora.items()) if heard is not None else ():
-        if closed := sorted(corpus.licences - {*OPEN, *OPEN_RECORDINGS}):
+        if closed := sorted(licence for licence in corpus.licences if not is_open(licence)):
             raise UsageError(
                 f"{shown(str(folder))}: it heard {shown(name)}, under {shown(closed[0])}; weights that learnt from it "
                 "are not to be given away under a permissive licence: train without it"

@@ -22,15 +22,15 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from overtone import audio
+from overtone import corpora
 from overtone.build.voices.espeak import CHOSEN as SPEAKERS
+from overtone.corpora import Recording
 from overtone.echat.data import containers
 from overtone.echat.data.containers import RATE, PackWriter
 from overtone.echat.data.exchange_records import UNDERSTANDING, Record, from_raw
 from overtone.echat.data.labels import DIMENSIONS, Labels
-from overtone.echat.making import corpora as known
+from overtone.echat.making import real_recordings
 from overtone.echat.making.compose import all_heard
-from overtone.echat.making.corpora import Take
 from overtone.errors import UsageError
 from overtone.paths import shown
 
@@ -64,22 +64,26 @@ def main(argv: Sequence[str] | None = None) -> None:
         print(f"{file}: {file.stat().st_size / 1e6:.1f} MB; {count} clips; {MAP.get(corpus, '')}")
 
 
-def write(data: Path, out: Path, corpora: Sequence[str]) -> dict[str, int]:
+def write(data: Path, out: Path, names: Sequence[str]) -> dict[str, int]:
     """A pack for each corpus; how many clips it has."""
-    takes, warnings = known.read(data)
+    recordings, warnings = real_recordings.read(data, ())
     for line in warnings:
         print(f"! {line}")
     counts = {}
-    for corpus in corpora:
-        mine = [take for take in takes if take.corpus == corpus and take.labels.event not in UNTAUGHT]
+    for corpus in names:
+        mine = [
+            (one, labels)
+            for one in recordings
+            if one.corpus == corpus and (labels := real_recordings.labels(one)).event not in UNTAUGHT
+        ]
         if not mine:
             raise UsageError(f"{shown(str(data))}: no corpus {shown(corpus)!r}; leave it out of --corpora")
-        varied = [d for d in DIMENSIONS if len({getattr(take.labels, d) for take in mine} - {""}) > 1]
+        varied = [d for d in DIMENSIONS if len({getattr(labels, d) for _, labels in mine} - {""}) > 1]
         with PackWriter(out / corpus) as writer:
-            for take in mine:
-                record = record_of(take, varied)
+            for one, labels in mine:
+                record = record_of(one, labels, varied)
                 if record.task:
-                    writer.add(record, [trimmed(audio.read(Path(take.path), rate=RATE)[0])])
+                    writer.add(record, [trimmed(corpora.sound(one, RATE))])
             counts[corpus] = writer.count
     return counts
 
@@ -98,16 +102,17 @@ def write_eval(data: Path, out: Path) -> int:
         return writer.count
 
 
-def record_of(take: Take, varied: Sequence[str]) -> Record:
+def record_of(one: Recording, known: Labels, varied: Sequence[str]) -> Record:
     """To be understood. Labels that do not vary in a corpus tell nothing; intervals are drawn over speakers."""
-    labels = Labels(**{d: found for d, found in take.labels.known().items() if d in varied})
+    labels = Labels(**{d: found for d, found in known.known().items() if d in varied})
     tags = [f"<{name}>" for name, dimension in UNDERSTANDING.items() if dimension in labels.known()]
-    if take.words:
+    words = real_recordings.words(one)
+    if words:
         tags.insert(0, "<TRANSCRIBE>")
-    digest = hashlib.sha256(f"{take.corpus}/{Path(take.path).name}".encode()).hexdigest()[:10]
-    who = f"{take.corpus}:{take.speaker}"
-    extra = {"part": take.corpus, "group": who, "speaker": who, "licence": take.licence}
-    plain = Record(f"{take.corpus}_{digest}", wav="x", question=take.words, dataset=take.corpus, extra=extra)
+    digest = hashlib.sha256(f"{one.corpus}/{Path(one.path).name}".encode()).hexdigest()[:10]
+    who = f"{one.corpus}:{one.speaker}"
+    extra = {"part": one.corpus, "group": who, "speaker": who, "licence": one.licence, "clip": one.name}
+    plain = Record(f"{one.corpus}_{digest}", wav="x", question=words, dataset=one.corpus, extra=extra)
     return replace(plain, labels=labels, task=" ".join(tags))
 
 

@@ -129,17 +129,14 @@ def test_people_become_packs_to_be_understood(tmp_path: Path) -> None:
         (data / "sounds" / kind).mkdir(parents=True)
         (data / "sounds" / kind / "1_a.wav").write_bytes(encode_wav(sound, 16_000))
     (data / "acted").mkdir()
-    rows = ["file,actor,gender,emotion,text"]
-    for name, emotion in (("1.wav", "calm"), ("2.wav", "fearful")):
-        (data / "acted" / name).write_bytes(encode_wav(sound, 16_000))
-        rows.append(f"{name},7,male,{emotion},Dogs are sitting by the door.")
-    (data / "acted" / "labels.csv").write_text("\n".join(rows))
+    for name in ("03-01-02-01-02-01-07", "03-01-06-01-02-01-07"):  # calm, fearful
+        (data / "acted" / f"{name}.wav").write_bytes(encode_wav(sound, 16_000))
     real_pack.main([str(data), str(tmp_path / "real"), "--corpora", "ravdess,nonverbal"])
     acted, sounds = Pack(tmp_path / "real" / "ravdess"), Pack(tmp_path / "real" / "nonverbal")
     assert [record.labels.known() for record in acted.records] == [{"emotion": "neutral"}, {"emotion": "fear"}]
     assert {record.labels.event for record in sounds.records} == {"cough", "cry", "laugh"}
     assert {record.part for record in acted.records} == {"ravdess"}
-    assert {record.group for record in acted.records} == {"ravdess:7"}
+    assert {record.group for record in acted.records} == {"ravdess:07"}
     assert not any(replies(record) for record in (*acted.records, *sounds.records))
     assert acted.seconds(0) == pytest.approx(0.7, abs=0.05)
     with tarfile.open(tmp_path / "real" / "ravdess.tar.xz") as tar:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,18 @@ import msgspec
 import numpy as np
 import pytest
 
+from overtone import corpora as known
 from overtone.audio import encode_wav
 from overtone.cli._main import main
+from overtone.corpora import is_open
 from overtone.echat.data.containers import Pack, open_audio, read
 from overtone.echat.data.labels import Labels
-from overtone.echat.making import corpora as corpora_of
 from overtone.echat.making import real_set
+from overtone.echat.making.real_recordings import labels
+from overtone.echat.making.real_recordings import read as recordings_of
+from overtone.echat.making.real_recordings import words as words_of
 from overtone.errors import UsageError
+from tests.corpora.folders import FOLDERS
 
 
 def tone(path: Path, hertz: float = 300.0, seconds: float = 1.0) -> None:
@@ -52,29 +58,29 @@ def corpora(tmp_path: Path) -> Path:
     (home / "ocean").mkdir()
     lines = ["file,speaker,age,gender,text"]
     for n, (age, gender) in enumerate(((6, "m"), (25, "f"), (70, "m"), (15, "f"))):
-        lines.append(f"{n}.wav,{n:04d},{age},{gender},IT IS LATE")
-        tone(home / "ocean" / f"{n}.wav")
+        lines.append(f"{n:09d}.wav,{n:04d},{age},{gender},IT IS LATE")
+        tone(home / "ocean" / f"{n:09d}.wav")
     (home / "ocean" / "labels.csv").write_text("\n".join(lines))
     return home
 
 
 def test_every_corpus_is_found_by_its_files(corpora: Path) -> None:
-    takes, warnings = corpora_of.read(corpora)
+    found, warnings = recordings_of(corpora, [])
     assert not warnings
-    counts = {name: sum(take.corpus == name for take in takes) for name in corpora_of.LICENCES}
+    counts = Counter(one.corpus for one in found)
     assert counts == {"ravdess": 72, "esc50": 12, "nonverbal": 4, "librispeech": 20, "speechocean": 4}
-    told = {(t.labels.emotion, t.labels.gender) for t in takes if t.corpus == "ravdess"}
+    told = {(labels(one).emotion, labels(one).gender) for one in found if one.corpus == "ravdess"}
     assert told == {(e, g) for e in ("neutral", "happy", "anger") for g in ("male", "female")}
-    ages = [t.labels for t in takes if t.corpus == "speechocean"]
+    ages = [labels(one) for one in found if one.corpus == "speechocean"]
     assert ages == [
         Labels(age="child"),
         Labels(age="adult", gender="female"),
         Labels(age="old", gender="male"),
         Labels(gender="female"),
     ]
-    assert {t.labels.event for t in takes if t.corpus == "esc50"} == {"rain", "sea waves", "cough"}
-    assert {t.labels.event for t in takes if t.corpus == "nonverbal"} == {"cough", "cry", "laugh", "other"}
-    assert next(t.words for t in takes if t.corpus == "librispeech") == "He said nothing."
+    assert {labels(one).event for one in found if one.corpus == "esc50"} == {"rain", "sea waves", "cough"}
+    assert {labels(one).event for one in found if one.corpus == "nonverbal"} == {"cough", "cry", "laugh", "other"}
+    assert next(words_of(one) for one in found if one.corpus == "librispeech") == "He said nothing."
 
 
 def test_records_carry_licence_and_part_and_nobody_is_in_two_parts(corpora: Path, tmp_path: Path) -> None:
@@ -111,8 +117,8 @@ def test_records_are_the_same_wherever_the_corpora_lie(corpora: Path, tmp_path: 
 def test_two_recordings_of_one_name_are_not_mixed_up(corpora: Path) -> None:
     for kind in ("coughing", "crying", "laughing"):
         tone(corpora / "voices again" / kind / f"AB{kind[0]}_1.wav")
-    takes, warnings = corpora_of.read(corpora)
-    assert sum(take.corpus == "nonverbal" for take in takes) == 4
+    found, warnings = recordings_of(corpora, [])
+    assert sum(one.corpus == "nonverbal" for one in found) == 4
     assert len(warnings) == 3
     assert all("has the same name as another recording of nonverbal" in warning for warning in warnings)
 
@@ -122,7 +128,7 @@ def test_open_only_leaves_out_what_may_not_be_passed_on(corpora: Path, tmp_path:
     assert set(made.corpora) <= {"librispeech", "speechocean", "esc50", "librispeech+esc50", "speechocean+esc50"}
     rows = [r for path in (tmp_path / "out").glob("*.list") for r in read(path)]
     assert rows
-    assert all(r.extra["licence"] in corpora_of.OPEN for r in rows)
+    assert all(is_open(r.extra["licence"]) for r in rows)
     assert not any(r.labels.event == "sea waves" for r in rows)
 
 
@@ -142,7 +148,7 @@ def test_the_manifest_tells_the_licence_that_all_recordings_leave(corpora: Path,
     assert set(told["parts"]) == {path.stem for path in (tmp_path / "open").glob("*.list")}
     for part, row in told["parts"].items():
         assert row["records"] == len(list(read(tmp_path / "open" / f"{part}.list"))) == sum(row["licences"].values())
-        assert set(row["licences"]) <= corpora_of.OPEN
+        assert all(map(is_open, row["licences"]))
     for name, digest in told["sha256"].items():
         path = tmp_path / "packs" / name.removeprefix("pack/") if "/" in name else tmp_path / "open" / name
         assert hashlib.sha256(path.read_bytes()).hexdigest() == digest
@@ -196,28 +202,28 @@ def test_another_set_of_recordings_is_refused_and_what_is_there_stays(
 
 
 def test_a_file_that_is_not_there_is_passed_over_and_told(corpora: Path) -> None:
-    (corpora / "ocean" / "2.wav").unlink()
-    takes, warnings = corpora_of.read(corpora)
-    assert sum(t.corpus == "speechocean" for t in takes) == 3
-    assert len(warnings) == 1
-    assert "2.wav" in warnings[0]
+    (corpora / "ocean" / "000000002.wav").unlink()
+    found, warnings = recordings_of(corpora, [])
+    assert sum(one.corpus == "speechocean" for one in found) == 3
+    assert len(warnings) == 2
+    assert "000000002.wav: the file is missing" in warnings[0]
 
 
 def test_a_bad_row_is_told_with_its_line_and_the_others_stay(corpora: Path, tmp_path: Path) -> None:
     table = corpora / "ocean" / "labels.csv"
     good = table.read_text().splitlines()
-    table.write_text("\n".join([*good[:2], "9.wav,0009,n/a,m,WELL", "8.wav,0008", *good[2:]]))
-    takes, warnings = corpora_of.read(corpora)
-    assert sum(take.corpus == "speechocean" for take in takes) == 4
+    table.write_text("\n".join([*good[:2], "000000009.wav,0009,n/a,m,WELL", "000000008.wav,0008", *good[2:]]))
+    found, warnings = recordings_of(corpora, [])
+    assert sum(one.corpus == "speechocean" for one in found) == 4
     assert warnings == [
         f"{table} line 3: age 'n/a' is not a number of years",
-        f"{table} line 4: missing column age",
-        f"{table.parent}: rows left out: 2",
+        f"{table.parent / '000000008.wav'}: the file is missing",
+        f"{table.parent}: left out 2 of 6 as speechocean",
     ]
     lone = tmp_path / "lone" / "ocean"
     lone.mkdir(parents=True)
     (lone / "labels.csv").write_text("\n".join([good[0], "9.wav,0009,n/a,m,WELL"]))
-    with pytest.raises(UsageError, match=r"no known corpus; .*labels\.csv line 2: age 'n/a' is not a number"):
+    with pytest.raises(UsageError, match=r"no usable recording .*labels\.csv line 2: age 'n/a' is not a number"):
         real_set.build(tmp_path / "out", lone.parent)
 
 
@@ -225,9 +231,9 @@ def test_a_label_that_training_does_not_know_is_left_out_and_told(tmp_path: Path
     folder = tmp_path / "corpora" / "played"
     tone(folder / "1.wav")
     (folder / "labels.csv").write_text("file,actor,gender,emotion,text\n1.wav,1,male,bored,It is late.\n")
-    takes, warnings = corpora_of.read(folder.parent)
-    assert takes[0].labels == Labels(age="adult", gender="male")
-    assert "unknown emotion 'bored'" in warnings[0]
+    found, warnings = recordings_of(folder.parent, [])
+    assert labels(found[0]) == Labels(gender="male") and found[0].emotion == "bored"
+    assert warnings == ["table: training has no emotion 'bored'; 1 recordings are used without it"]
     real_set.build(tmp_path / "out", folder.parent)
     assert not any(r.problems() for path in (tmp_path / "out").glob("*.list") for r in read(path))
 
@@ -237,8 +243,8 @@ def test_sounds_that_are_named_by_their_kind_are_of_as_many_people_as_there_are_
         for n in range(3):
             tone(tmp_path / "voices" / kind / f"{kind if n else 'cough'}_{n}.wav", seconds=0.1)
             tone(tmp_path / "voices" / kind / f"AB_{n}.wav", seconds=0.1)
-    takes, _ = corpora_of.read(tmp_path)
-    people = {take.speaker for take in takes if take.name.startswith("coughing/")}
+    found, _ = recordings_of(tmp_path, [])
+    people = {one.speaker for one in found if one.name.startswith("coughing/")}
     assert people == {"AB", "cough_0", "coughing_1", "coughing_2"}
 
 
@@ -247,7 +253,9 @@ def test_a_folder_without_corpora_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no known corpus"):
         real_set.build(tmp_path / "out", tmp_path / "empty")
     with pytest.raises(UsageError, match="no such folder"):
-        corpora_of.read(tmp_path / "nowhere")
+        recordings_of(tmp_path / "nowhere", [])
+    with pytest.raises(UsageError, match="no recordings are named; give --data DIR"):
+        recordings_of(None, [])
 
 
 def test_the_command_builds_both_and_refuses_flags_of_the_other(
@@ -257,7 +265,8 @@ def test_the_command_builds_both_and_refuses_flags_of_the_other(
     assert "ravdess: 144 records, CC-BY-NC-SA-4.0" in capsys.readouterr().out
     on_real = ["build", "echat-real", "--data", str(corpora), "--out", str(tmp_path / "r"), "--pack-only"]
     for words, told in (
-        (["build", "echat-real", "--out", str(tmp_path / "x")], "are required: --data"),
+        (["build", "echat-real", "--out", str(tmp_path / "x")], "give --data DIR"),
+        (["build", "echat-real", "--out", str(tmp_path / "x"), "--corpus", "tess"], "tess: no such folder"),
         (["build", "echat", "--out", str(tmp_path / "x"), "--data", str(corpora)], "unrecognized arguments: --data"),
         (["build", "echat", "--out", str(tmp_path / "x"), "--voice", "flite"], "unrecognized arguments: --voice"),
         (["build", "echat", "--out", str(tmp_path / "x"), "--count", "0"], "at least 1"),
@@ -270,3 +279,54 @@ def test_the_command_builds_both_and_refuses_flags_of_the_other(
     ):
         assert main(words) != 0
         assert told in capsys.readouterr().err
+
+
+def test_corpora_are_named_one_by_one_too(corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["build", "echat-real", "--out", str(tmp_path / "out"), "--pack-only"]
+    assert main([*words, "--corpus", f"ravdess:{corpora / 'RAVDESS'}", "--corpus", str(corpora / "ocean")]) == 0
+    assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines()] == ["ravdess", "speechocean"]
+    assert main([*words, "--corpus", f"tess:{corpora / 'RAVDESS'}"]) == 2
+    assert "it looks like ravdess; write ravdess:" in capsys.readouterr().err
+
+
+def test_words_in_other_languages_are_not_transcribed_and_their_labels_stay(tmp_path: Path) -> None:
+    FOLDERS["emodb"](tmp_path / "corpora" / "emodb")
+    FOLDERS["esd"](tmp_path / "corpora" / "esd")
+    real_set.build(tmp_path / "out", tmp_path / "corpora")
+    rows = [r for path in (tmp_path / "out").glob("*.list") for r in read(path)]
+    german = [r for r in rows if r.extra["language"] == "de"]
+    assert german and not any(r.question or "TRANSCRIBE" in r.tags for r in german)
+    assert all(r.labels.emotion for r in german if "03a01Fa" in r.extra["group"])
+    assert {r.question for r in rows if r.extra["language"] == "en"} >= {"Let it be.", "You’re late."}
+
+
+@pytest.mark.parametrize("kind", sorted(set(FOLDERS) - {"table"}))
+def test_the_licence_of_every_corpus_reaches_records_and_manifest(kind: str, tmp_path: Path) -> None:
+    FOLDERS[kind](tmp_path / "corpus")
+    real_set.build(tmp_path / "out", None, [f"{kind}:{tmp_path / 'corpus'}"])
+    rows = [r for path in (tmp_path / "out").glob("*.list") for r in read(path)]
+    licences = {r.extra["licence"] for r in rows}
+    assert rows and known.adapter(kind).licence in licences and not any(r.problems() for r in rows)
+    told = manifest(tmp_path / "out")
+    assert {row["licence"] for row in told["ingredients"] if row["what"] == "recordings"} == licences
+    assert (told["licence"] == "CC-BY-4.0") is all(map(is_open, licences))
+    if all(map(is_open, licences)):
+        return
+    without = (tmp_path / "open", None, [f"{kind}:{tmp_path / 'corpus'}"])
+    if any(map(is_open, licences)):
+        real_set.build(*without, open_only=True)
+        assert manifest(tmp_path / "open")["licence"] == "CC-BY-4.0"
+    else:
+        with pytest.raises(UsageError, match="no recording with an open licence"):
+            real_set.build(*without, open_only=True)
+
+
+def test_a_sound_that_cannot_be_decoded_is_left_out_and_named(corpora: Path, tmp_path: Path) -> None:
+    whole = len(real_set.build(tmp_path / "a", corpora / "RAVDESS").warnings)
+    broken = corpora / "RAVDESS" / "Actor_01" / "03-01-03-01-01-01-01.wav"
+    broken.write_bytes(broken.read_bytes()[:10])
+    made = real_set.build(tmp_path / "b", corpora / "RAVDESS")
+    assert whole == 0 and len(made.warnings) == 1
+    assert str(broken) in made.warnings[0] and made.warnings[0].endswith("the recording is left out")
+    clips = {r.extra["clip"] for path in (tmp_path / "b").glob("*.list") for r in read(path)}
+    assert len(clips) == 71

@@ -22,6 +22,7 @@ from overtone.echat.net.config import Config
 from overtone.models.echat import checkpoint_folder
 from scripts import release_echat
 from tests.arena.test_preferences import scored
+from tests.corpora.folders import FOLDERS
 from tests.echat.test_real_set import tone
 from tests.echat.toys import make_pack
 
@@ -187,8 +188,8 @@ def test_weights_that_learnt_from_open_recordings_and_pairs_are_released_with_th
 ) -> None:
     """Papers as the commands write them: of `build echat-real`, and of `export --format preferences`."""
     for number in range(4):
-        tone(tmp_path / "corpora" / "ocean" / f"{number}.wav")
-    rows = "".join(f"{n}.wav,{n},30,f,IT IS LATE\n" for n in range(4))
+        tone(tmp_path / "corpora" / "ocean" / f"{number:09d}.wav")
+    rows = "".join(f"{n:09d}.wav,{n},30,f,IT IS LATE\n" for n in range(4))
     (tmp_path / "corpora" / "ocean" / "labels.csv").write_text(f"file,speaker,age,gender,text\n{rows}")
     words = ["build", "echat-real", "--data", tmp_path / "corpora", "--out", tmp_path / "real", "--pack-only"]
     assert main([*map(str, words), "--open-only"]) == 0
@@ -206,6 +207,33 @@ def test_weights_that_learnt_from_open_recordings_and_pairs_are_released_with_th
     assert release(folder, tmp_path / "small", *real, "--trained-on", tmp_path / "pairs.manifest.json") == 0
     told = msgspec.json.decode((tmp_path / "small" / "manifest.json").read_bytes())
     assert [one["name"] for one in told["trained_on"]] == ["echat", "echat-real", "preferences"]
+
+
+def test_one_recording_that_is_not_open_keeps_weights_from_being_released(
+    made: tuple[Path, Config], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """From the user's corpora to the refusal: the set is built, learnt from, and named with its manifest."""
+    FOLDERS["speechocean"](tmp_path / "corpora" / "ocean")
+    FOLDERS["vocalsound"](tmp_path / "corpora" / "sounds")
+    for path in sorted((tmp_path / "corpora" / "sounds" / "audio_16k").iterdir())[1:]:
+        path.unlink()
+    words = ["build", "echat-real", "--data", str(tmp_path / "corpora"), "--pack-only", "--out"]
+    for name, more in (("all", []), ("open", ["--open-only"])):
+        assert main([*words, str(tmp_path / name), *more]) == 0
+    for name, code in (("all", 2), ("open", 0)):
+        lists = (tmp_path / name / "pack").glob("*/records.jsonl")
+        learnt = [LIST, *(hashlib.sha256(path.read_bytes()).hexdigest() for path in lists)]
+        folder = noted(made[0], tmp_path / f"learnt-{name}", learnt)
+        capsys.readouterr()
+        assert release(folder, tmp_path / f"{name}-small", "--trained-on", tmp_path / name / "manifest.json") == code
+        told = capsys.readouterr().err
+        assert ("CC-BY-SA-4.0 (because of vocalsound, CC-BY-SA-4.0)" in told) is bool(code)
+        assert (tmp_path / f"{name}-small").exists() is not bool(code)
+    edited = msgspec.json.decode((tmp_path / "all" / "manifest.json").read_bytes()) | {"licence": "CC-BY-4.0"}
+    (tmp_path / "all" / "manifest.json").write_bytes(msgspec.json.encode(edited))
+    wrong = ("--trained-on", tmp_path / "all" / "manifest.json")
+    assert release(tmp_path / "learnt-all", tmp_path / "all-small", *wrong) == 2
+    assert "because of vocalsound, CC-BY-SA-4.0" in capsys.readouterr().err
 
 
 @pytest.mark.local

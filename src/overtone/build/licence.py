@@ -44,6 +44,10 @@ def derive(ingredients: Iterable[Ingredient]) -> Verdict:
     restricted = [p for p, t in kinds.items() if "nc" in t]
     if commercial and restricted:
         conflicts.append(f"{_name(commercial[0])} must stay free for commerce, {_name(restricted[0])} must not be")
+    databases = [p for p, t in kinds.items() if "odbl" in t]
+    others = [p for p, t in kinds.items() if t & {"gpl", "sa", "nc"}]
+    if databases and others:
+        conflicts.append(f"{_name(databases[0])} asks for its own licence, {_name(others[0])} for another")
     old = [p for p, t in kinds.items() if "sa" in t and "gpl" not in t and not p.licence.endswith("4.0")]
     copyleft = [p for p, t in kinds.items() if "gpl" in t]
     if old and copyleft:
@@ -54,6 +58,8 @@ def derive(ingredients: Iterable[Ingredient]) -> Verdict:
         return Verdict(RESEARCH)
     if copyleft:
         return Verdict("GPL-3.0-or-later")
+    if databases:
+        return Verdict("ODbL-1.0")
     share_alike = any("sa" in t for t in kinds.values())
     return Verdict("CC-BY" + "-NC" * bool(restricted) + "-SA" * share_alike + "-4.0")
 
@@ -68,6 +74,8 @@ def _traits(licence: str) -> frozenset[str]:
         return frozenset({"closed"})
     if re.fullmatch(r"GPL-[23]\.0(-only|-or-later|\+)?", licence):
         return frozenset({"gpl"})
+    if licence == "ODbL-1.0":
+        return frozenset({"odbl"})
     creative = re.fullmatch(r"CC-BY((?:-(?:NC|SA|ND))*)-[1-4]\.\d", licence)
     return frozenset({"by", *filter(None, creative[1].lower().split("-"))}) if creative else frozenset()
 

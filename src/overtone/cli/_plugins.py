@@ -12,7 +12,6 @@ from overtone.errors import UsageError
 
 WITHOUT = (  # commands that use no plug-in
     "build echat",
-    "build echat-real",
     "build review",
     "completion",
     "demo",

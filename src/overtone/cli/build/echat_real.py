@@ -10,16 +10,24 @@ from overtone.cli.build.echat import add_packs, pack_of
 from overtone.errors import EXIT_OK
 from overtone.paths import shown
 
-EXAMPLES = """example:
+EXAMPLES = """examples:
   overtone build echat-real --data corpora --out data/real --pack-only
+  overtone build echat-real --corpus ravdess:RAVDESS --corpus meld:MELD.Raw --out data/real
 """
 
 
 def add(parser: argparse.ArgumentParser, name: str) -> None:
     add_out(parser)
-    parser.add_argument("--data", metavar="DIR", type=Path, required=True, help="folder of your corpora")
+    parser.add_argument("--data", metavar="DIR", type=Path, help="folder with your corpora in or below it")
+    parser.add_argument(
+        "--corpus",
+        metavar="KIND:DIR",
+        action="append",
+        default=[],
+        help="one corpus; 'overtone list corpora' lists the kinds; repeatable",
+    )
     flag = parser.add_argument_group("what is built").add_argument
-    flag("--open-only", action="store_true", help="use only corpora with an open licence")
+    flag("--open-only", action="store_true", help="use only recordings with an open licence")
     flag("--seed", metavar="N", type=int, default=0, help="seed of all randomness (default: 0)")
     add_packs(parser)
     parser.epilog = EXAMPLES
@@ -29,7 +37,13 @@ def main(args: argparse.Namespace) -> int:
     from overtone.echat.making.real_set import build
 
     made = build(
-        args.out, args.data, open_only=args.open_only, pack=pack_of(args), wavs=not args.pack_only, seed=args.seed
+        args.out,
+        args.data,
+        args.corpus,
+        open_only=args.open_only,
+        pack=pack_of(args),
+        wavs=not args.pack_only,
+        seed=args.seed,
     )
     for name, (count, licence) in made.corpora.items():
         print(f"{name}: {count} records, {licence}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,25 +16,25 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from overtone import audio
+from overtone import audio, corpora
 from overtone.build.licence import Ingredient, derive
 from overtone.build.manifest import FILE, write_json
 from overtone.build.script import SET_LICENCE
 from overtone.build.tract import random_of
+from overtone.corpora import Recording
 from overtone.echat.data import containers
 from overtone.echat.data.exchange_records import Record
 from overtone.echat.data.labels import VOCAL, Labels
-from overtone.echat.making import packs, texts
+from overtone.echat.making import packs, real_recordings, texts
 from overtone.echat.making.compose import spoken_answer
-from overtone.echat.making.corpora import LICENCES, OPEN, SHOWN_WARNINGS, Take, read
 from overtone.echat.making.deliveries import Delivery, deliveries
+from overtone.echat.making.real_recordings import RATE
 from overtone.echat.making.set_identity import EXCHANGES, refuse
 from overtone.errors import UsageError
 from overtone.paths import sha256, shown, write_whole
 from overtone.version import __version__
 
 NAME = "echat-real"
-RATE = 16_000
 SNR = (6.0, 14.0)  # dB of speech over a background sound
 PARTS = (
     ("test", 0.15),
@@ -44,49 +44,66 @@ PARTS = (
 REPLACED = (FILE, packs.MARK, EXCHANGES, "wav", *(f"{part}.list" for part, _ in PARTS))  # files that a build rewrites
 
 
+class Take(Struct, frozen=True):
+    """One recording for training, or a voice with a sound behind it."""
+
+    corpus: str
+    name: str
+    words: str  # "" if they are unknown or in another language than English
+    labels: Labels
+    speaker: str  # or the source recording of a sound; never in two parts
+    licence: str
+    of: tuple[Recording, ...]
+
+
 class Made(Struct, frozen=True):
     """The result of a build."""
 
-    corpora: dict[str, tuple[int, str]]  # name → number of records, licence of the first
+    corpora: dict[str, tuple[int, str]]  # name → number of records, licences
     warnings: tuple[str, ...]
 
 
-def build(out: Path, data: Path, *, open_only: bool = False, pack: str = "", wavs: bool = True, seed: int = 0) -> Made:
-    """Read every known corpus below `data`. Write lists, audio, packs and a manifest, like `overtone build echat`.
+def build(
+    out: Path,
+    data: Path | None = None,
+    named: Sequence[str] = (),
+    *,
+    open_only: bool = False,
+    pack: str = "",
+    wavs: bool = True,
+    seed: int = 0,
+) -> Made:
+    """Read every known corpus below `data` and those `named` `kind:DIR`. Write lists, audio, packs and a manifest, like
+    `overtone build echat`.
 
     Raises UsageError if no known corpus is found or `out` holds another set.
     """
-    takes, warnings = read(data)
-    takes.sort(key=lambda take: (take.corpus, take.name))
-    if open_only:
-        takes = [take for take in takes if take.licence in OPEN]
+    recordings, warnings = real_recordings.read(data, named)
+    wanted = [one for one in recordings if not open_only or corpora.is_open(one.licence)]
+    readable, damaged = real_recordings.readable(wanted)
+    warnings += damaged
+    takes = [_take(one) for one in readable]
     if not takes:
-        raise UsageError(
-            "; ".join([
-                f"{shown(str(data))}: no known {'and open ' if open_only else ''}corpus",
-                *map(shown, warnings[:SHOWN_WARNINGS]),
-                f"known: {', '.join(LICENCES)} (each in a separate folder)",
-            ])
-        )  # fmt: skip
+        why = "no usable recording" if wanted or not recordings else "no recording with an open licence"
+        raise UsageError("; ".join([f"{why} in the corpora that you named", *warnings]))
     inputs: packs.Inputs = {"name": NAME, "seed": seed, "open_only": open_only, "recordings": _digest(takes)}
     _refuse_others(out, inputs)
     packs.check(pack, (part for part, _ in PARTS), inputs, {})
     packs.mark(out, inputs)
     every = {one.labels: one for several in deliveries(texts.read()).values() for one in several}
-    rows: list[tuple[Record, tuple[Take, ...]]] = []
-    rows += [(record, (take,)) for take in takes for record in _records(take, every, seed)]
+    rows: list[tuple[Record, Take]] = []
+    rows += [(record, take) for take in takes for record in _records(take, every, seed)]
     rows += _mixed(takes, every, seed)
-    counts: dict[str, tuple[int, str]] = {}
+    licences: dict[str, Counter[str]] = {}
     for record, _ in rows:
-        n, licence = counts.get(record.dataset, (0, str(record.extra["licence"])))
-        counts[record.dataset] = n + 1, licence
+        licences.setdefault(record.dataset, Counter())[str(record.extra["licence"])] += 1
     written: dict[str, str] = {}
     for part in dict.fromkeys(record.part for record, _ in rows):
-        mine = [(record, of) for record, of in rows if record.part == part]
-        sources = {record.key: of for record, of in mine}
+        mine = [(record, take) for record, take in rows if record.part == part]
+        sources = {record.key: take for record, take in mine}
         listed = [replace(record, wav=f"wav/{part}/{record.key}.wav") for record, _ in mine]
 
-        def sound(record: Record, _: str, sources: dict[str, tuple[Take, ...]] = sources) -> containers.Sound:
+        def sound(record: Record, _: str, sources: dict[str, Take] = sources) -> containers.Sound:
             return _sound(record, sources[record.key])
 
         if wavs:
@@ -99,6 +116,7 @@ def build(out: Path, data: Path, *, open_only: bool = False, pack: str = "", wav
             containers.pack(listed, Path(pack) / part, sound)
             written |= {f"pack/{part}/{name}": sha256(Path(pack) / part / name) for name in containers.PACK[:2]}
     write_json(out / FILE, _manifest(rows, written, seed))
+    counts = {name: (count.total(), ", ".join(sorted(count))) for name, count in licences.items()}
     return Made(counts, tuple(warnings))
 
 
@@ -114,15 +132,24 @@ def _refuse_others(out: Path, inputs: packs.Inputs) -> None:
         refuse(out, why)
 
 
-def _digest(takes: Sequence[Take]) -> str:
+def _take(one: Recording) -> Take:
+    spoken, known = real_recordings.words(one), real_recordings.labels(one)
+    return Take(one.corpus, one.name, spoken, known, one.speaker, one.licence, (one,))
+
+
+def _digest(takes: Iterable[Take]) -> str:
     """Return a hash of the recordings, independent of where they are stored."""
-    rows = [(*msgspec.structs.astuple(replace(take, path="")), Path(take.path).stat().st_size) for take in takes]
+    rows = [
+        (*msgspec.structs.astuple(replace(one, path="")), Path(one.path).stat().st_size)
+        for take in takes
+        for one in take.of
+    ]
     return hashlib.sha256(repr(rows).encode()).hexdigest()[:16]
 
 
-def _manifest(rows: Sequence[tuple[Record, tuple[Take, ...]]], written: Mapping[str, str], seed: int) -> dict[str, Any]:
+def _manifest(rows: Sequence[tuple[Record, Take]], written: Mapping[str, str], seed: int) -> dict[str, Any]:
     """Return the manifest: the SHA-256 of the lists, and the combined licence of all recordings."""
-    used = {Ingredient("recordings", take.corpus, take.licence) for _, of in rows for take in of}
+    used = {Ingredient("recordings", one.corpus, one.licence) for _, take in rows for one in take.of}
     ingredients = [Ingredient("texts", "echat", SET_LICENCE), *sorted(used)]
     licences: dict[str, Counter[str]] = {}
     for record, _ in rows:
@@ -150,10 +177,13 @@ def _records(take: Take, every: dict[Labels, Delivery], seed: int) -> Iterator[R
     if not task:
         return
     digest = hashlib.sha256(f"{take.corpus}/{take.name}".encode()).hexdigest()[:10]
+    one = take.of[0]
+    stated = {"intensity": one.intensity, "language": one.language, "split": one.split}
     plain = Record(
         f"{take.corpus}_{digest}", take.words, question=take.words, labels=take.labels, dataset=take.corpus, task=task,
         extra={"part": _part(take, seed), "speaker": f"{take.corpus}:{take.speaker}", "licence": take.licence,
-               "clip": take.name, "group": f"{take.corpus}/{take.words or take.name}"},
+               "clip": take.name, "group": f"{take.corpus}/{take.words or take.name}",
+               **{name: text for name, text in stated.items() if text}},
     )  # fmt: skip
     yield plain
     if take.words:
@@ -175,9 +205,9 @@ def _answered(plain: Record, every: dict[Labels, Delivery], seed: int) -> Iterat
             return
 
 
-def _mixed(takes: Sequence[Take], every: dict[Labels, Delivery], seed: int) -> list[tuple[Record, tuple[Take, ...]]]:
+def _mixed(takes: Sequence[Take], every: dict[Labels, Delivery], seed: int) -> list[tuple[Record, Take]]:
     """Return records of non-vocal sounds, each mixed behind speech of the same part."""
-    rows: list[tuple[Record, tuple[Take, ...]]] = []
+    rows: list[tuple[Record, Take]] = []
     voices: dict[str, list[Take]] = {}
     for take in takes:
         if take.words and not take.labels.emotion and "ND" not in take.licence:
@@ -188,24 +218,24 @@ def _mixed(takes: Sequence[Take], every: dict[Labels, Delivery], seed: int) -> l
             continue
         rng = random_of(seed, "mixed", take.corpus, take.name)
         voice = voices[part][int(rng.integers(len(voices[part])))]
-        licence = take.licence if voice.licence in OPEN else f"{voice.licence} and {take.licence}"
+        licence = take.licence if corpora.is_open(voice.licence) else f"{voice.licence} and {take.licence}"
         both = Take(
             f"{voice.corpus}+{take.corpus}",
             f"{voice.name}+{take.name}",
-            "",
             voice.words,
             take.labels,
             voice.speaker,
             licence,
+            (*voice.of, *take.of),
         )
         for record in _records(both, every, seed):
             snr = round(float(rng.uniform(*SNR)), 2)
-            rows.append((replace(record, extra=record.extra | {"snr": snr, "part": part}), (voice, take)))
+            rows.append((replace(record, extra=record.extra | {"snr": snr, "part": part}), both))
     return rows
 
 
-def _sound(record: Record, of: tuple[Take, ...]) -> containers.Sound:
-    sounds = [audio.read(Path(take.path), rate=RATE)[0] for take in of]
+def _sound(record: Record, take: Take) -> containers.Sound:
+    sounds = [corpora.sound(one, RATE) for one in take.of]
     if len(sounds) == 1:
         return sounds[0]
     return audio.mix(sounds[0], sounds[1], RATE, float(record.extra["snr"]), speech_dbfs=-26.0)
