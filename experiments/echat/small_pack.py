@@ -31,10 +31,10 @@ import soundfile
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from overtone.build.pool import spread, workers
 from overtone.echat.data.containers import PACK, RATE, Pack, clip_index
 from overtone.errors import DataError, OvertoneError, UsageError
 from overtone.paths import inside, shown, write_whole
+from overtone.pool import spread, workers
 
 INDEX, MANIFEST = "index.json", "small.json"
 FORMAT = 1

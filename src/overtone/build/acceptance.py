@@ -19,12 +19,12 @@ from overtone.build.gates.run_gates import ClipRecord, audio_gates
 from overtone.build.gates.survive import Rate
 from overtone.build.gates.text_leak import Solver
 from overtone.build.manifest import Made, write_json
-from overtone.build.pool import Progress
 from overtone.build.questions import Question
 from overtone.build.review_sheets import decide, read_reviews
 from overtone.build.script import HERE, Collection, sets
 from overtone.build.sound_plan import PLAIN, Job, Options, clip_name
 from overtone.build.voices import cast
+from overtone.pool import Progress
 
 FILE = "gates.json"
 LEAST = 20  # scripts that solvers need to learn anything

@@ -19,13 +19,13 @@ from overtone.build.datasheet import About
 from overtone.build.gates import Finding
 from overtone.build.licence import UNKNOWN
 from overtone.build.manifest import write_json
-from overtone.build.pool import Progress, no_progress
 from overtone.build.script import SET_LICENCE, first_of_each
 from overtone.build.sound_plan import Group, Job, Options, settled
 from overtone.build.speak_set import Built, Source, speak_set
 from overtone.build.varied_corpora import LEAST_TONES, Variant, Variation
 from overtone.build.voices import Cast, cast
 from overtone.errors import UsageError
+from overtone.pool import Progress, no_progress
 from overtone.spec import suggest
 
 FILE = "aeq.json"

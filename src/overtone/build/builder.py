@@ -16,7 +16,6 @@ from overtone.build.acceptance import GateReport
 from overtone.build.dataset_card import write_card
 from overtone.build.datasheet import about_scripts, write_datasheet
 from overtone.build.licence import Verdict, derive
-from overtone.build.pool import Progress, no_progress
 from overtone.build.script import Collection, Script, first_of_each, read_collection
 from overtone.build.set_texts import write_texts
 from overtone.build.sound_plan import Group, Options, home, plan
@@ -26,6 +25,7 @@ from overtone.build.voices import cast, espeak
 from overtone.errors import UsageError
 from overtone.languages import DEFAULT
 from overtone.paths import shown
+from overtone.pool import Progress, no_progress
 from overtone.spec import suggest
 
 

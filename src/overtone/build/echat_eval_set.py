@@ -19,13 +19,13 @@ from overtone.build.acceptance import GateReport
 from overtone.build.datasheet import About
 from overtone.build.echat_texts import CATEGORIES, Query, Spoken
 from overtone.build.manifest import write, write_json
-from overtone.build.pool import Progress, no_progress
 from overtone.build.script import SET_LICENCE, first_of_each
 from overtone.build.sound_plan import PLAIN, Group, Job, Options, settled
 from overtone.build.speak_set import Built, Source, speak_set
 from overtone.build.voices import Cast, Speaker, cast
 from overtone.cues import BY_SLUG
 from overtone.errors import UsageError
+from overtone.pool import Progress, no_progress
 from overtone.spec import suggest
 
 FILE = "echat_eval.json"

@@ -20,9 +20,9 @@ from overtone.audio import Measures
 from overtone.build.gates import Finding
 from overtone.build.gates.facts import Sound, heard, long_spectrum, read
 from overtone.build.manifest import FILE, LEFT_OUT, Manifest, read_manifest
-from overtone.build.pool import Progress, no_progress, spread
 from overtone.errors import AudioError, DataError
 from overtone.paths import inside, read_plain, shown
+from overtone.pool import Progress, no_progress, spread
 
 if TYPE_CHECKING:
     from overtone.build.sound_plan import Group, Options

@@ -26,7 +26,6 @@ from overtone.build.delivery import RATE
 from overtone.build.gates.run_gates import measure_all
 from overtone.build.licence import Ingredient, Verdict, derive
 from overtone.build.manifest import FILE, LEFT_OUT, Made, Manifest, SpeakerRecord, open_folder, same, write, write_json
-from overtone.build.pool import Progress, no_progress, spread
 from overtone.build.questions import Question
 from overtone.build.recipes import VERSION as RECIPES
 from overtone.build.render import OURS, Rendered, Renderer, library
@@ -36,7 +35,7 @@ from overtone.embedded import require
 from overtone.errors import UsageError
 from overtone.languages import DEFAULT
 from overtone.paths import inside
-from overtone.processes import usable_cores
+from overtone.pool import Progress, default_jobs, no_progress, spread
 from overtone.version import __version__
 
 TAKES = 4  # speakers who try a group before it is left out
@@ -108,7 +107,7 @@ def speak(
     alone_in: frozenset[str] = acceptance.ALONE,
 ) -> tuple[list[Group], GateReport]:
     """Render every sound and, with gates, check it. The next speaker repeats groups that fail, up to TAKES speakers."""
-    jobs = jobs or usable_cores()
+    jobs = jobs or default_jobs()
     takes = dict(work.takes) if gates else {}
     retaken: set[str] = set()
     while True:
@@ -153,7 +152,7 @@ def speak_set(
     checked = whole(checked)
     if recognise and not gates:
         records = [acceptance.record(job, made, options) for job, made in work.clips(groups)]
-        facts, _ = measure_all(records, out, jobs or usable_cores(), progress)
+        facts, _ = measure_all(records, out, jobs or default_jobs(), progress)
         checked = msgspec.structs.replace(checked, transcripts={path: f.transcript for path, f in facts.items()})
     work.put_aside(groups, checked)
     about = write_texts(checked)

@@ -8,8 +8,8 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 
-from overtone.build.pool import start_worker
 from overtone.errors import OvertoneError
+from overtone.pool import start_worker
 from overtone.studio import take_checks
 from overtone.studio.take_checks import Checked, TakeError, Wanted
 

@@ -29,12 +29,12 @@ from overtone.build.dream.dream_files import (
 )
 from overtone.build.gates import DIALOGUE
 from overtone.build.manifest import write
-from overtone.build.pool import Progress, no_progress
 from overtone.build.sound_plan import Group, Options, settled
 from overtone.build.speak_set import Built, Source, speak_set
 from overtone.build.voices import cast
 from overtone.errors import DataError, UsageError
 from overtone.paths import shown
+from overtone.pool import Progress, no_progress
 from overtone.spec import suggest
 
 _WHY = """

@@ -15,10 +15,10 @@ from msgspec import Struct
 from overtone.build.gates import Finding, cue, hygiene, speaker, survive
 from overtone.build.gates.facts import VERSION, ClipRecord, Facts, Key, Sound, digest, measure_sound, read
 from overtone.build.gates.survive import Rate
-from overtone.build.pool import Progress, no_progress, spread
 from overtone.build.recipes import recipe_of
 from overtone.embedded import require
 from overtone.errors import AudioError
+from overtone.pool import Progress, no_progress, spread
 
 FILE = "facts.jsonl"
 

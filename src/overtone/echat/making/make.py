@@ -19,7 +19,6 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from overtone.build.pool import Progress, spread
 from overtone.echat.making import packaged_results, packs, set_identity, texts, wordnet_examples
 from overtone.echat.making.clip_plan import ENGINE
 from overtone.echat.making.compose import HEARD, PARTS, SIZES, Exchange
@@ -39,7 +38,7 @@ from overtone.echat.making.write import (
 from overtone.embedded import require
 from overtone.errors import UsageError
 from overtone.paths import sha256, write_whole
-from overtone.processes import usable_cores
+from overtone.pool import Progress, default_jobs, spread
 from overtone.spec import suggest
 
 
@@ -81,7 +80,7 @@ def build(
     replies ("" leaves replies unspoken). Earlier verdicts and speech tokens are reused unless `again`.
     """
     tell: Progress = progress or (lambda *_: None)
-    workers = jobs or usable_cores()
+    workers = jobs or default_jobs()
     outputs = outputs or Outputs()
     for part in only:
         if part not in PARTS:

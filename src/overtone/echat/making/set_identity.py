@@ -15,7 +15,6 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from overtone.build.pool import Progress
 from overtone.echat.making import evaluation_overlap, packs, texts, wordnet_examples
 from overtone.echat.making.clip_plan import ENGINE
 from overtone.echat.making.compose import PARTS, Exchange, compose, sizes_for
@@ -25,6 +24,7 @@ from overtone.echat.making.write import LISTS, MANIFEST, NAME, PAPERS, plain_lin
 from overtone.embedded import present
 from overtone.errors import DataError, UsageError
 from overtone.paths import shown, write_whole
+from overtone.pool import Progress
 
 EXCHANGES, REPLIES, PLAIN, DONE = "exchanges.jsonl", "replies.jsonl", "plain.jsonl", "done.json"
 ENGINE_PART = "engine"

@@ -17,7 +17,6 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from overtone.build.pool import Progress, spread
 from overtone.build.recipes import VERSION as RECIPES
 from overtone.echat.making.clip_plan import clip_of
 from overtone.echat.making.compose import HEARD, PARTS, Exchange
@@ -25,6 +24,7 @@ from overtone.echat.making.sound import Heard, Plain, Samples16, as_heard, hear,
 from overtone.embedded import INSTALL, present
 from overtone.errors import UsageError
 from overtone.paths import write_whole
+from overtone.pool import Progress, spread
 
 VERDICTS, FOLDER = "verdicts.jsonl", "pieces"
 TAKES = 2  # speakers that try a query before it is left out

@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from overtone import audio
 from overtone.build.licence import Ingredient, derive
 from overtone.build.manifest import write_json
-from overtone.build.pool import Progress
 from overtone.build.recipes import VERSION as RECIPES
 from overtone.build.script import SET_LICENCE
 from overtone.build.voices.espeak import LICENCE as VOICE_LICENCE
@@ -29,6 +28,7 @@ from overtone.echat.making.echat_datasheet import datasheet_text
 from overtone.echat.making.reply_speech import Reply
 from overtone.echat.making.sound import HEARD_AT, Samples16
 from overtone.paths import sha256, write_whole
+from overtone.pool import Progress
 from overtone.version import __version__
 
 NAME, DATASET = "echat", "overtone-echat"
