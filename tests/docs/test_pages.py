@@ -152,7 +152,7 @@ def first_cells(page: str, heading: str) -> list[str]:
 
 
 def test_every_key_of_a_run_file_is_documented() -> None:
-    known = set(Settings.__struct_fields__) - {"benchmark", "model", "judges"} | {"report", "plugins"}
+    known = set(Settings.__struct_fields__) - {"benchmark", "model", "judges"} | {"jobs", "report", "plugins"}
     assert sorted(first_cells("reference/run-files.md", "`[run]`")) == sorted(known)
 
 

@@ -95,7 +95,17 @@ class Line:
             print(line, file=sys.stderr, flush=True)
 
 
-class _Messages(logging.Handler):
+def start_lines(store: Store, model: Model, benchmark: Benchmark) -> list[str]:
+    """Return lines that say what a run will ask."""
+    from overtone.runs.sent_clips import OWN_RATE
+
+    counts = store.counts(wanted_only=True)
+    todo, clips = counts["pending"] + counts["failed"], store.meta().get("clips", OWN_RATE)
+    head = f"{benchmark.name} · {shown(str(model.spec))}: {todo} to ask, {counts['answered']} answered before"
+    return [head, *([f"clips are {clips}"] if clips != OWN_RATE else [])]
+
+
+class Messages(logging.Handler):
     """Prints messages above the line that is being drawn."""
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -115,11 +125,10 @@ class Display:
         self._progress: Progress | None = None
         self._score_began: dict[str, float] = {}  # when each metric began
         self._scored = ("", 0, 0)  # the metric that scores, its replies done, all its replies
-        self._messages: _Messages | None = None
+        self._messages: Messages | None = None
         if verbose or not quiet:
-            self._messages = _Messages()
+            self._messages = Messages(logging.NOTSET if verbose else logging.WARNING)
             self._messages.setFormatter(OneLine("%(message)s" if verbose else "warning: %(message)s"))
-            self._messages.setLevel(logging.NOTSET if verbose else logging.WARNING)
 
     def __enter__(self) -> Display:
         if self._messages:
@@ -140,19 +149,8 @@ class Display:
     def start(self, store: Store, model: Model, benchmark: Benchmark) -> None:
         """Print what will be asked, and begin to count the replies."""
         self._end()
-        counts = store.counts(wanted_only=True)
         if not self.quiet:
-            todo = counts["pending"] + counts["failed"]
-            print(
-                f"{benchmark.name} · {shown(str(model.spec))}: {todo} to ask, {counts['answered']} answered before",
-                file=sys.stderr,
-                flush=True,
-            )
-            from overtone.runs.sent_clips import OWN_RATE
-
-            clips = store.meta().get("clips", OWN_RATE)
-            if clips != OWN_RATE:
-                print(f"clips are {clips}", file=sys.stderr, flush=True)
+            print("\n".join(start_lines(store, model, benchmark)), file=sys.stderr, flush=True)
         self.phase("asking")
 
     def update(self, progress: Progress) -> None:

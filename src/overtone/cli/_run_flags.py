@@ -114,11 +114,11 @@ def planned_of(args: argparse.Namespace) -> tuple[list[Settings], str]:
     return runs, note
 
 
-def asked_of(args: argparse.Namespace) -> tuple[list[Settings], Path | None]:
-    """Return the requested runs and the file of their report, if one is wanted.
+def asked_of(args: argparse.Namespace) -> tuple[list[Settings], Path | None, int]:
+    """Return the requested runs, the file of their report, if one is wanted, and how many runs may be asked at once.
 
     Loads the plug-ins of a trusted run file. Raises UsageError for an untrusted one that needs trust."""
-    from overtone.runs.settings import report_file, resolve
+    from overtone.runs.settings import report_file, resolve, runs_at_once
 
     flags, file = _given(args)
     if file is not None:
@@ -128,7 +128,8 @@ def asked_of(args: argparse.Namespace) -> tuple[list[Settings], Path | None]:
     runs = resolve(flags, file, os.environ)
     for run in runs:
         _check(run, args)
-    return runs, report_file(getattr(args, "report", None), file, os.environ)
+    page = report_file(getattr(args, "report", None), file, os.environ)
+    return runs, page, runs_at_once(getattr(args, "jobs", None), file, os.environ)
 
 
 def untrusted(file: RunFile, flags: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ from overtone.errors import EXIT_BUDGET, EXIT_FAILURES, EXIT_INTERRUPTED, EXIT_O
 from overtone.paths import shown, shown_lines
 
 if TYPE_CHECKING:
+    from overtone.cli._runs_at_once import Asked
     from overtone.runs.asker import Outcome
     from overtone.runs.limiter import Limiters
     from overtone.runs.settings import Settings
@@ -24,6 +25,7 @@ EXAMPLES = (
 
 def add(parser: argparse.ArgumentParser) -> None:
     add_run_flags(parser)
+    parser.add_argument("--jobs", type=int, metavar="N", help="runs of a run file asked at the same time (default: 1)")
     flag = parser.add_argument_group("output").add_argument
     flag("--report", metavar="FILE.html", help="file for one report of all runs, written at the end")
     flag("-v", "--verbose", action="store_true", help="show each retry and failure, and all tables")
@@ -35,16 +37,24 @@ def main(args: argparse.Namespace) -> int:
     from overtone.runs.limiter import Limiters
 
     worst = EXIT_OK
-    runs, page = asked_of(args)
+    runs, page, jobs = asked_of(args)
     if page:
         from overtone.report.page import check_writable
 
         check_writable(page)
     limiters = Limiters()
     missing: dict[Path, str] = {}
+    asked: dict[Path, Asked] = {}
+    if jobs > 1 and len(runs) > 1:
+        from overtone.cli._runs_at_once import ask_together
+
+        asked = ask_together(runs, jobs, limiters, verbose=args.verbose, quiet=args.quiet)
     for settings in runs:
         try:
-            code = _one(settings, limiters, verbose=args.verbose, quiet=args.quiet)
+            before = asked.get(settings.folder)
+            if before is not None and before.outcome is None and before.error is None:
+                return max(worst, EXIT_INTERRUPTED)  # it was not begun
+            code = _one(settings, limiters, before, verbose=args.verbose, quiet=args.quiet)
         except OvertoneError as error:
             if len(runs) == 1:
                 raise
@@ -78,7 +88,8 @@ def _report(folders: list[Path], page: Path, missing: dict[Path, str], *, quiet:
     return EXIT_OK
 
 
-def _one(settings: Settings, limiters: Limiters, *, verbose: bool, quiet: bool) -> int:
+def _one(settings: Settings, limiters: Limiters, asked: Asked | None, *, verbose: bool, quiet: bool) -> int:
+    """Ask and score a run, or only score one that was asked together with others. Return the exit code."""
     import asyncio
 
     from overtone.cli._judges import Judging
@@ -88,12 +99,16 @@ def _one(settings: Settings, limiters: Limiters, *, verbose: bool, quiet: bool) 
     from overtone.runs.session import Hooks, execute
     from overtone.scoring import score_run
 
-    judging = Judging(settings.judges, settings.reader)
+    if asked is not None and asked.error is not None:
+        raise asked.error
+    judging = asked.judging if asked else Judging(settings.judges, settings.reader)
     judging.check_keys()
     with Display(verbose=verbose, quiet=quiet) as display:
-        beside = judging.beside(limiters, Policy(wait=settings.wait, patience=settings.patience))
-        hooks = Hooks(display.start, display.update, signals=True, limiters=limiters, beside=beside)
-        outcome = asyncio.run(execute(settings, hooks))
+        outcome = asked.outcome if asked else None
+        if outcome is None:
+            beside = judging.beside(limiters, Policy(wait=settings.wait, patience=settings.patience))
+            hooks = Hooks(display.start, display.update, signals=True, limiters=limiters, beside=beside)
+            outcome = asyncio.run(execute(settings, hooks))
         judges = judging.unstopped if outcome.stopped != "interrupted" else ()
         score_run(
             settings.folder,

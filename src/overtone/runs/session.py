@@ -14,8 +14,9 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import msgspec
 
@@ -45,6 +46,7 @@ from overtone.version import __version__
 PLAN_PAGE = 500
 SPREAD, FIRST = "spread", "first"  # how a limit chooses among a benchmark's items
 log = logging.getLogger("overtone")
+_current: ContextVar[Path | None] = ContextVar("the folder of the run", default=None)  # of this task
 
 
 class Beside(Protocol):
@@ -66,6 +68,11 @@ class Hooks(msgspec.Struct, frozen=True):
     policy: Policy | None = None
     limiters: Limiters | None = None  # shared with the command's other runs and judges
     beside: Callable[[Store], AbstractAsyncContextManager[Beside]] | None = None  # judges during the run
+
+
+def current_run() -> Path | None:
+    """Return the folder of the run that the calling task executes, None outside a run."""
+    return _current.get()
 
 
 def load_benchmark(settings: Settings) -> Benchmark:
@@ -327,7 +334,13 @@ def _page(stream: Iterator[Planned], name: str) -> list[Planned]:
 
 
 class _RunLog(logging.FileHandler):
-    """The handler of run.log. A write error is reported once and does not stop the run."""
+    """The handler of run.log. A write error is reported once and does not stop the run.
+
+    It takes the messages of its own run, and those of threads that belong to no run."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, encoding="utf-8")
+        self.addFilter(lambda record: current_run() in (None, path.parent))
 
     def handleError(self, record: logging.LogRecord) -> None:
         log.removeHandler(self)
@@ -340,7 +353,8 @@ class _RunLog(logging.FileHandler):
 
 def _log_to(folder: Path) -> logging.Handler:
     with clear_errors(folder):
-        handler = _RunLog(folder / "run.log", encoding="utf-8")
+        handler = _RunLog(folder / "run.log")
+    _current.set(folder)
     handler.setFormatter(OneLine("%(asctime)s %(levelname)s %(message)s"))
     log.addHandler(handler)
     if log.level == logging.NOTSET:
@@ -349,28 +363,41 @@ def _log_to(folder: Path) -> logging.Handler:
 
 
 class _signals:
-    """Handles Ctrl-C during a run: the first press waits for requests in flight, the second does not."""
+    """Handles Ctrl-C during a run: the first press waits for requests in flight, the second does not.
+
+    Runs of one command that are asked at the same time share the handler: a press stops all of them.
+    """
+
+    engines: ClassVar[list[Engine]] = []
+    before: ClassVar[dict[signal.Signals, Any]] = {}
 
     def __init__(self, engine: Engine, wanted: bool) -> None:
         self.engine = engine
         self.names = (signal.SIGINT, signal.SIGTERM) if wanted else ()
-        self.before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> None:
+        if not self.names:
+            return
+        self.engines.append(self.engine)
         loop = asyncio.get_running_loop()
-        for name in self.names:
+        for name in self.names if len(self.engines) == 1 else ():
             try:
                 loop.add_signal_handler(name, self._stop)
             except NotImplementedError:  # Windows' event loop
                 self.before[name] = signal.signal(name, lambda *_: loop.call_soon_threadsafe(self._stop))
 
-    def _stop(self) -> None:
-        again = self.engine.outcome.stopped != ""
-        self.engine.stop("interrupted", "by the user", grace=0.0 if again else 10.0)
+    @classmethod
+    def _stop(cls) -> None:
+        for engine in cls.engines:
+            again = engine.outcome.stopped != ""
+            engine.stop("interrupted", "by the user", grace=0.0 if again else 10.0)
 
     def __exit__(self, *exc: object) -> None:
-        for name in self.names:
+        if not self.names:
+            return
+        self.engines.remove(self.engine)
+        for name in () if self.engines else self.names:
             if name in self.before:
-                signal.signal(name, self.before[name])
+                signal.signal(name, self.before.pop(name))
             else:
                 asyncio.get_running_loop().remove_signal_handler(name)

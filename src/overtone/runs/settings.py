@@ -83,6 +83,7 @@ def identity(spec: Spec) -> str:
 _KEYS = tuple(f for f in Settings.__struct_fields__ if f not in ("benchmark", "model", "judges", "plugins"))
 _LISTS = ("levels", "prompt", "styles", "parts", "input", "metrics")
 _WRITTEN = ("out", "report")
+_OF_COMMAND = ("report", "jobs")  # keys of [run] that belong to the command, not to one run
 _MOST = 2**31
 
 
@@ -175,7 +176,7 @@ def read_run_file(path: Path) -> RunFile:
                 f"{path}: unknown table [{name}]{suggest(name, tables)}; known: {', '.join(sorted(tables))}"
             )
     run = tree.get("run", {})
-    _check_keys(path, "[run]", run, (*_KEYS, "report", "plugins"))
+    _check_keys(path, "[run]", run, (*_KEYS, *_OF_COMMAND, "plugins"))
     lists: dict[str, tuple[dict[str, Any], ...]] = {}
     for name, keys in (("model", ("spec",)), ("benchmark", ("name", *_KEYS)), ("judge", ("spec",))):
         entries = tree.get(name, [])
@@ -224,7 +225,8 @@ def resolve(flags: Mapping[str, Any], file: RunFile | None, environment: Mapping
     runs = []
     for benchmark, spec in pairs:
         merged: dict[str, Any] = {**variables, **_plain(file.run if file else {}), **_plain(benchmark)}
-        merged.pop("report", None)  # it belongs to the command, not to one run
+        for key in _OF_COMMAND:
+            merged.pop(key, None)
         merged |= {k: v for k, v in given.items() if k in _KEYS}
         if given.get("metric"):
             merged["metrics"] = list(given["metric"])
@@ -251,6 +253,16 @@ def report_file(flag: str | None, file: RunFile | None, environment: Mapping[str
     if path and not path.lower().endswith((".html", ".htm")):
         raise UsageError(f"report: {path!r} is not an HTML file; name one, e.g. report.html")
     return Path(path) if path else None
+
+
+def runs_at_once(flag: int | None, file: RunFile | None, environment: Mapping[str, str]) -> int:
+    """Return how many runs of the command may be asked at the same time."""
+    in_file = file.run.get("jobs") if file else None
+    given = next(jobs for jobs in (flag, in_file, environment.get("OVERTONE_JOBS"), 1) if jobs is not None)
+    jobs = _whole("jobs", str(given))
+    if not 1 <= jobs <= 1000:
+        raise UsageError(f"jobs must be from 1 to 1000, not {jobs}")
+    return jobs
 
 
 def _plain(table: Mapping[str, Any]) -> dict[str, Any]:
