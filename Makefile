@@ -35,10 +35,10 @@ $(WORKER)/.ready: src/overtone/workers/requirements-test.txt
 	$(WORKER)/bin/python -m pip install $(PIP_QUIET) --no-deps --requirement $<
 	@touch $@
 
-# Programs of other projects that read what Overtone writes, for `make test-full`.
+# Programs of other projects that read what Overtone writes, and Ray, for `make test-full`.
 $(PEERS)/.ready: tests/peers.txt pyproject.toml
 	@test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
-	$(PEERS)/bin/python -m pip install $(PIP_QUIET) --editable '.[export,mlflow,wandb]' --requirement $<
+	$(PEERS)/bin/python -m pip install $(PIP_QUIET) --editable '.[export,mlflow,ray,wandb]' --requirement $<
 	@touch $@
 
 # $(call from_debian,IS IT HERE?,PACKAGES,NAME): install from Debian where we may; otherwise tests skip and METEOR stays empty.

@@ -1,7 +1,7 @@
-"""Programs of other projects that read what Overtone writes, in an environment of their own: `make .venv-peers/.ready`.
+"""Programs of other projects that read what Overtone writes, and Ray, in a separate environment.
 
-They bring more than a hundred packages, so they are neither part of `dev` nor imported by a test: `peer` runs a few
-lines of Python there and returns the JSON that these print.
+`make .venv-peers/.ready` installs them. They bring more than a hundred packages, so they are neither part of `dev` nor
+imported by a test: `peer` runs a few lines of Python there and returns the JSON that these print.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Processes that compute slow metrics, so that scoring uses every core. Each process scores one page of replies at a
-time.
+"""Processes that compute slow metrics, so that scoring uses every core, or every core of a cluster. Each process scores
+one page of replies at a time.
 
 The caller divides the replies into pages, which do not depend on the number of processes, and stores the scores itself,
 in order. If a process cannot score a page (the metric raises, the process dies), the result is None, and the caller
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import logging
 import os
 import pickle
 import queue
@@ -21,11 +22,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
-from typing import IO, Any
+from concurrent.futures import Executor, Future
+from typing import IO
 
 from overtone.embedded.embedder import share_vectors
+from overtone.errors import raised
 from overtone.metrics import Answered, Metric
+from overtone.pool import cluster_in_use
 from overtone.processes import usable_cores
 from overtone.schema import Score
 
@@ -34,6 +37,7 @@ Part = tuple[Metric, Sequence[Answered]]  # a metric and the replies of a page t
 MOST = 8  # processes; each may hold the embedder
 LEAST = 64  # replies, below which starting processes takes longer than it saves
 _COMMAND = [sys.executable, "-P", "-m", "overtone.score_workers"]
+log = logging.getLogger("overtone")
 _kept: list[ScoreWorkers] = []  # the processes that `keep_workers` holds between calls
 
 
@@ -43,10 +47,11 @@ def default_processes() -> int:
 
 
 class ScoreWorkers:
-    """A pool of up to `processes` processes. They are started with the first page."""
+    """A pool of up to `processes` processes, started with the first page. With a `cluster`, its processes score."""
 
-    def __init__(self, processes: int) -> None:
+    def __init__(self, processes: int, cluster: Executor | None = None) -> None:
         self.processes = processes
+        self._cluster = cluster
         self._jobs: queue.SimpleQueue[tuple[bytes, Future[list[Rows] | None]] | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._children: list[subprocess.Popen[bytes]] = []
@@ -63,6 +68,8 @@ class ScoreWorkers:
             job = pickle.dumps([(pickle.dumps(metric), list(answered)) for metric, answered in parts])
         except Exception:  # noqa: BLE001 - a plug-in's object may refuse in any way; it is scored in this process
             return None
+        if self._cluster is not None:
+            return _or_none(self._cluster.submit(score_page, job))
         while len(self._threads) < self.processes:
             self._threads.append(threading.Thread(target=self._work, daemon=True))
             self._threads[-1].start()
@@ -96,7 +103,9 @@ class ScoreWorkers:
 @contextlib.contextmanager
 def workers(processes: int, replies: int) -> Iterator[ScoreWorkers | None]:
     """Yield a pool of processes for a run with this many replies, or None if a single process is as fast."""
-    if processes < 2 or replies < LEAST:
+    if (cluster := cluster_in_use()) is not None:
+        yield ScoreWorkers(0, cluster)
+    elif processes < 2 or replies < LEAST:
         yield None
     elif _kept:
         yield _kept[-1]
@@ -138,18 +147,38 @@ def _ask(child: subprocess.Popen[bytes] | None, job: bytes) -> list[Rows] | None
     return rows
 
 
+def _or_none(job: Future[list[Rows]]) -> Future[list[Rows] | None]:
+    """Return a future whose result is None if a job of a cluster raised or was lost."""
+    page: Future[list[Rows] | None] = Future()
+
+    def settle(done: Future[list[Rows]]) -> None:
+        if error := done.exception():
+            log.warning("a page is scored on this machine, because the cluster could not: %s", raised(error))
+        page.set_result(None if error else done.result())
+
+    job.add_done_callback(settle)
+    return page
+
+
+_metrics: dict[bytes, Metric] = {}  # that this process has unpacked
+
+
+def score_page(job: bytes) -> list[Rows]:
+    """Score a packed page, in a process that keeps its metrics for the next one."""
+    rows: list[Rows] = []
+    with share_vectors():
+        for packed, answered in pickle.loads(job):
+            if packed not in _metrics:
+                _metrics[packed] = pickle.loads(packed)
+            rows.append(_metrics[packed].score(answered))
+    return rows
+
+
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     """Score pages until the requests end."""
-    metrics: dict[bytes, Any] = {}
     while len(size := requests.read(8)) == 8:
         try:
-            rows: list[Rows] = []
-            with share_vectors():
-                for packed, answered in pickle.loads(requests.read(int.from_bytes(size, "little"))):
-                    if packed not in metrics:
-                        metrics[packed] = pickle.loads(packed)
-                    rows.append(metrics[packed].score(answered))
-            data = pickle.dumps(rows)
+            data = pickle.dumps(score_page(requests.read(int.from_bytes(size, "little"))))
         except Exception:  # noqa: BLE001 - the caller scores this page itself and reports the error
             data = pickle.dumps(None)
         answers.write(data)

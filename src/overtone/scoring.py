@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from overtone.runs.limiter import Limiters
 
 PAGE = 256  # replies per batch of a metric that does not set its own `page`
-AHEAD = 16  # pages that wait for their scores; the same for any number of processes, so that scores keep their order
+AHEAD = 64  # pages that wait for their scores; the same for any number of processes, so that scores keep their order
 OnProgress = Callable[[str, int, int], None]  # the name of a metric, reader or judge, its replies done, all its replies
 log = logging.getLogger("overtone")
 _STYLES = ("target", "alternative", "neutral")

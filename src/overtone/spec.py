@@ -21,6 +21,10 @@ GENERATION_KEYS: dict[str, type] = {
 }
 COMMON_KEYS: dict[str, type] = {**GENERATION_KEYS, "speech": str, "audio_rate": int}
 AUDIO_RATES = 4_000, 192_000
+# Keys of SPECs and of descriptions that do not identify a model's answers, so they may change when a run is resumed.
+NOT_IDENTITY = (
+    "facts", "timeout", "base_url", "api_key_env", "slots", "threads", "python", "device", "batch", "gpus", "stream",
+)  # fmt: skip
 _SECRET = re.compile(
     r"(key|token|secret|password|passwd|passphrase|credential)s?([_-]?id)?$"
     r"|(^|[_-])(auth|authorization|pass|pwd|sig|signature)$",

@@ -14,6 +14,7 @@ import yaml
 
 import overtone
 from overtone.cli._main import command_parser
+from overtone.cluster.placement import Placement
 from overtone.errors import ModelFailure
 from overtone.runs.export_rows import rows
 from overtone.runs.settings import Settings, read_run_file
@@ -152,8 +153,9 @@ def first_cells(page: str, heading: str) -> list[str]:
 
 
 def test_every_key_of_a_run_file_is_documented() -> None:
-    known = set(Settings.__struct_fields__) - {"benchmark", "model", "judges"} | {"jobs", "report", "plugins"}
+    known = set(Settings.__struct_fields__) - {"benchmark", "model", "judges", "ray"} | {"jobs", "report", "plugins"}
     assert sorted(first_cells("reference/run-files.md", "`[run]`")) == sorted(known)
+    assert sorted(first_cells("how-to/ray.md", "GPUs and several models")) == sorted(Placement.__struct_fields__)
 
 
 def test_every_reason_of_a_failure_is_documented() -> None:

@@ -68,6 +68,9 @@ def add_run_flags(parser: argparse.ArgumentParser, *, optional: bool = False) ->
         metavar="SECONDS",
         help="pause for a server that goes away during the run, at most this long (default: 600)",
     )
+    flag = add_ray_flags(parser).add_argument
+    flag("--ray-actors", type=int, metavar="N", help="actors that hold each model (default: one per node or GPU)")
+    flag("--ray-gpus", type=float, metavar="X", help="GPUs of each actor (default: 0)")
     flag = parser.add_argument_group("safety").add_argument
     flag(
         "--fsync",
@@ -80,6 +83,20 @@ def add_run_flags(parser: argparse.ArgumentParser, *, optional: bool = False) ->
         action="store_true",
         help="let the run file run code and use keys, this time only; 'overtone trust FILE.toml' remembers it",
     )
+
+
+def add_ray_flags(parser: argparse.ArgumentParser, what: str = "run the models") -> argparse._ArgumentGroup:
+    """Add the flags that every command with Ray has, and return their group."""
+    group = parser.add_argument_group("several machines")
+    group.add_argument(
+        "--ray",
+        action=argparse.BooleanOptionalAction,
+        help=f"{what} on a Ray cluster (default: no)",
+    )
+    group.add_argument(
+        "--ray-address", metavar="HOST:PORT", help="the cluster's address (default: RAY_ADDRESS, else this machine)"
+    )
+    return group
 
 
 def add_score_flags(parser: argparse.ArgumentParser) -> None:

@@ -73,6 +73,7 @@ def _shown(settings: Settings, plan: Plan) -> str:
         price = f"${plan.usd[0]:,.2f} to ${plan.usd[1]:,.2f} (prices of {plan.price_date})"
     lines = [
         f"{settings.benchmark} · {settings.model} → {settings.folder}",
+        *([f"  runs on      {settings.ray.line}"] if settings.ray else []),
         f"  items        {plan.items:,}",
         f"  requests     {plan.requests:,}" + (f" ({tasks})" if tasks else ""),
         f"  answered     {plan.already:,} before; not asked again",

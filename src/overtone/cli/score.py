@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from overtone.cli._run_flags import add_score_flags
+from overtone.cli._run_flags import add_ray_flags, add_score_flags
 from overtone.errors import EXIT_OK, UsageError
 
 EXAMPLES = ("overtone score runs/monday --metric nisqa", "overtone score runs/monday --judge openai:gpt-4o")
@@ -22,11 +22,21 @@ def add(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="judge or reader (label or SPEC) whose scores and verdicts are removed first; repeatable",
     )
+    add_ray_flags(parser, "compute slow metrics")
     flag("--signatures", action="store_true", help="print the signature of each score")
     flag("-q", "--quiet", action="store_true", help="print no tables")
 
 
 def main(args: argparse.Namespace) -> int:
+    from overtone.cluster.ray_tasks import jobs_on_ray
+
+    if args.forget:
+        _forget(args.runs, args.forget)
+    with jobs_on_ray(args.ray, args.ray_address, args.runs):
+        return _score_all(args)
+
+
+def _score_all(args: argparse.Namespace) -> int:
     from overtone.cli._judges import Judging
     from overtone.cli._progress import Display
     from overtone.paths import shown
@@ -34,8 +44,6 @@ def main(args: argparse.Namespace) -> int:
     from overtone.scoring import score_run
     from overtone.spec import parse_spec
 
-    if args.forget:
-        _forget(args.runs, args.forget)
     worst = EXIT_OK
     for folder in args.runs:
         reader = parse_spec(args.reader) if args.reader else None

@@ -34,6 +34,8 @@ class Model(Protocol):
     that `ask` would return. A run then streams and stores the reply's timings, unless the model has `streams = False`.
     It may have `heard()`, which returns what it heard in training as a `heard.HeardInTraining`, or None if that is not
     known. A run marks the items that it heard, and keeps them out of its headline.
+    It may have `variables`, the names of the environment variables that it reads keys from, which a process on another
+    machine gets.
     It may have an `audio_rate`: the rate in Hz to which it resamples every sound itself, known once it is open.
     """
 

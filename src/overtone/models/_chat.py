@@ -59,6 +59,11 @@ class ChatModel:
         scheme, host, port = origin(self.base)
         return f"{self.spec.kind} {scheme}://{host}:{port}{self.base.path.rstrip('/')}"
 
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The environment variable that holds its key, if it needs one."""
+        return (self._variable,) if self._variable else ()
+
     # ── for subclasses to define ──────────────────────────────────────────────────────────────────────────────────────
     def url(self) -> URL:
         """Return the URL that requests are sent to."""

@@ -9,12 +9,13 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+import msgspec
 import numpy as np
 from msgspec import Struct
 
 from overtone.audio import audible
-from overtone.models import Piece
-from overtone.schema import Origin, Timings
+from overtone.models import Model, Piece
+from overtone.schema import Origin, Reply, Request, Sound, Timings
 
 now = time.perf_counter  # the clock of all timings
 
@@ -89,6 +90,23 @@ class ReplyClock:
         `spoke_until` is when the user's last voiced sample left, None if the request has no sound.
         """
         return measured("request", self.began, self._text, self._arrivals, self._pcm, self._rate, done, spoke_until)
+
+
+def streams(model: Model) -> bool:
+    """Return whether a run asks this model for replies that stream."""
+    return hasattr(model, "stream") and bool(getattr(model, "streams", True))
+
+
+async def ask_streaming(model: Model, request: Request) -> Reply:
+    """Ask a model that streams, once. The reply has the model's own timings, or those of its pieces."""
+    clock = ReplyClock()
+    reply: Reply = await model.stream(request, clock.piece)  # type: ignore[attr-defined]
+    done = now()
+    if isinstance(reply, Reply) and reply.timings is None:
+        sounds = any(isinstance(part, Sound) for message in request.messages[-1:] for part in message.parts)
+        timings = clock.timings(done, clock.began if sounds else None)
+        return msgspec.structs.replace(reply, timings=timings)
+    return reply
 
 
 def measured(

@@ -73,6 +73,7 @@ class WorkerModel:
 
     keys = KEYS
     batch = 1  # the default; the SPEC can set another
+    variables = ("HF_TOKEN",)
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec

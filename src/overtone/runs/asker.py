@@ -19,11 +19,11 @@ import msgspec
 from overtone.audio import load_sound
 from overtone.errors import AudioError, ModelFailure, OvertoneError, raised
 from overtone.models import Model
-from overtone.models.reply_clock import ReplyClock, now
+from overtone.models.reply_clock import ask_streaming, streams
 from overtone.runs.folder_safety import MAX_CHARACTERS, MAX_TOKENS
 from overtone.runs.limiter import Limiters
 from overtone.runs.prices import Price
-from overtone.schema import Reply, Request, Sound, Timings, Usage
+from overtone.schema import Reply, Request, Timings, Usage
 
 REPLY_SECONDS = 600.0
 REPLY_BYTES = 64_000_000
@@ -101,7 +101,7 @@ class Asker:
         self.outcome = Outcome()
         ceiling = connections if model.slots is None else min(connections, model.slots)
         endpoint = getattr(model, "endpoint", "")  # a model that shares no server has none
-        self._streams: bool = hasattr(model, "stream") and getattr(model, "streams", True)
+        self._streams = streams(model)
         self.limiter = (limiters or Limiters()).limiter(endpoint, max(1, ceiling), on_limit, leads=leads)
         self._log = log or (lambda line: None)
         self._warn = warn or self._log
@@ -242,7 +242,7 @@ class Asker:
         """Attempt once; return the reply and its latency. An exception in a model's code becomes a ModelFailure."""
         started = time.perf_counter()
         try:
-            reply = await (self._streamed(request) if self._streams else self.model.ask(request))
+            reply = await (ask_streaming(self.model, request) if self._streams else self.model.ask(request))
             latency = time.perf_counter() - started
             if not isinstance(reply, Reply):
                 raise TypeError(f"ask() returned {type(reply).__name__}, not a Reply")
@@ -256,17 +256,6 @@ class Asker:
         if self.price is not None:
             self.outcome.cost += self.price.of(reply.usage)
         return _with_plain_wav(reply), latency
-
-    async def _streamed(self, request: Request) -> Reply:
-        """Attempt once with a model that streams. The reply has the model's own timings, or those of its pieces."""
-        clock = ReplyClock()
-        reply: Reply = await self.model.stream(request, clock.piece)  # type: ignore[attr-defined]
-        done = now()
-        if isinstance(reply, Reply) and reply.timings is None:
-            sounds = any(isinstance(part, Sound) for message in request.messages[-1:] for part in message.parts)
-            timings = clock.timings(done, clock.began if sounds else None)
-            return msgspec.structs.replace(reply, timings=timings)
-        return reply
 
     def _count(self, failure: ModelFailure) -> None:
         """Stop the run after too many consecutive failures for one reason."""

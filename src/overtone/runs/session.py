@@ -34,11 +34,11 @@ from overtone.runs.heard_marks import Marker, heard_by
 from overtone.runs.limiter import Limiters
 from overtone.runs.prices import price_of
 from overtone.runs.sent_clips import Sounds, sent_how
-from overtone.runs.settings import NOT_IDENTITY, Settings, identity, to_toml
+from overtone.runs.settings import Settings, identity, to_toml
 from overtone.runs.spread_order import place, spread
 from overtone.runs.store import Ask, Store
 from overtone.schema import LIKELIHOOD, WRITTEN, Item
-from overtone.spec import Spec
+from overtone.spec import NOT_IDENTITY, Spec
 from overtone.suite import find_suite
 from overtone.tasks import Prompts, conditions, has_clip, load_prompts
 from overtone.version import __version__
@@ -182,6 +182,10 @@ async def execute(settings: Settings, hooks: Hooks | None = None) -> Outcome:
     check_key(settings.model)
     heard = heard_by(model)
     _check_likelihoods(settings, model)
+    if settings.ray is not None:
+        from overtone.cluster.held_model import HeldModel
+
+        model = HeldModel(model, settings.ray, wait=settings.wait, patience=settings.patience)
     benchmark = load_benchmark(settings)
     with foreign(f"the benchmark {settings.benchmark} cannot be read"):
         empty = next(_asked(settings, benchmark), None) is None
@@ -198,6 +202,11 @@ async def execute(settings: Settings, hooks: Hooks | None = None) -> Outcome:
             with foreign(f"{settings.model} cannot be opened"):
                 await model.open()
             prompts = load_prompts(f"{settings.model.kind}:{settings.model.name}", benchmark.prompts)
+            if model.slots is not None and settings.ray is not None and settings.max_connections < model.slots:
+                log.warning(
+                    "the actors have room for %d requests at once, but --max-connections is %d; raise it to use all",
+                    model.slots, settings.max_connections,
+                )  # fmt: skip
             identify(store, settings, benchmark, model, prompts)
             sounds = Sounds(benchmark.root, store, settings.model.typed_audio_rate())
             sounds.check_unchanged()

@@ -18,18 +18,16 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
+from overtone.cluster.placement import OF_MODEL, Placement, placement
 from overtone.errors import UsageError
 from overtone.paths import check_name, narrow, shown, user_path
 from overtone.safety import is_loopback
 from overtone.schema import INPUTS, LIKELIHOOD, PARTS, STYLES
-from overtone.spec import Spec, parse_spec, suggest
+from overtone.spec import NOT_IDENTITY, Spec, parse_spec, suggest
 
 PROMPTS = ("zero", "basic", "enhance", "oracle", "oracle-false")  # the prompts that `all` includes
 SPOKEN = ("warm", "plain")  # prompts that ask for a tone of the reply; used only if named
 QUESTIONS = ("task", LIKELIHOOD)  # how questions are asked; `task` is implied unless `likelihood` is named alone
-NOT_IDENTITY = (
-    "facts", "timeout", "base_url", "api_key_env", "slots", "threads", "python", "device", "batch", "gpus", "stream",
-)  # fmt: skip
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -58,6 +56,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     reader: Spec | None = None  # of multiple-choice replies that the rules cannot read
     judges: tuple[Spec, ...] = ()
     plugins: tuple[str, ...] = ()
+    ray: Placement | None = None  # where the model runs, if not in this process
 
     @property
     def folder(self) -> Path:
@@ -80,7 +79,7 @@ def identity(spec: Spec) -> str:
 
 
 # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-_KEYS = tuple(f for f in Settings.__struct_fields__ if f not in ("benchmark", "model", "judges", "plugins"))
+_KEYS = tuple(f for f in Settings.__struct_fields__ if f not in ("benchmark", "model", "judges", "plugins", "ray"))
 _LISTS = ("levels", "prompt", "styles", "parts", "input", "metrics")
 _WRITTEN = ("out", "report")
 _OF_COMMAND = ("report", "jobs")  # keys of [run] that belong to the command, not to one run
@@ -96,6 +95,7 @@ class RunFile(Struct, frozen=True):
     models: tuple[dict[str, Any], ...]
     benchmarks: tuple[dict[str, Any], ...]
     judges: tuple[dict[str, Any], ...]
+    ray: dict[str, Any] | None = None  # the table [ray]
 
     @property
     def plugins(self) -> tuple[Path, ...]:
@@ -114,7 +114,11 @@ class RunFile(Struct, frozen=True):
                 actions.append(f"run {spec}")
             if variable := spec.options.get("api_key_env"):
                 actions.append(f"send ${variable} to {spec.options.get('base_url', spec.kind)}")
-        return [*actions, *self._recordings_sent(given or {}), *self._written_elsewhere(given or {})]
+        given = given or {}
+        own = self.ray is not None and given.get("ray") is not False and not given.get("ray_address")
+        if own and self.ray and (address := self.ray.get("address", "auto")) not in ("auto", "local", ""):
+            actions.append(f"run the models, with the recordings and their keys, on the Ray cluster at {address}")
+        return [*actions, *self._recordings_sent(given), *self._written_elsewhere(given)]
 
     def _recordings_sent(self, given: Mapping[str, Any]) -> list[str]:
         """List the recordings from outside the file's folder that would be sent to hosts that the file names."""
@@ -169,7 +173,7 @@ def read_run_file(path: Path) -> RunFile:
         raise UsageError(f"cannot read run file {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not a run file: {error}") from None
-    tables = {"run", "model", "benchmark", "judge"}
+    tables = {"run", "model", "benchmark", "judge", "ray"}
     for name in tree:
         if name not in tables:
             raise UsageError(
@@ -177,8 +181,12 @@ def read_run_file(path: Path) -> RunFile:
             )
     run = tree.get("run", {})
     _check_keys(path, "[run]", run, (*_KEYS, *_OF_COMMAND, "plugins"))
+    ray = tree.get("ray")
+    if ray is not None:
+        _check_keys(path, "[ray]", ray, Placement.__struct_fields__)
+        placement(f"{path}: [ray]", ray)
     lists: dict[str, tuple[dict[str, Any], ...]] = {}
-    for name, keys in (("model", ("spec",)), ("benchmark", ("name", *_KEYS)), ("judge", ("spec",))):
+    for name, keys in (("model", ("spec", *OF_MODEL)), ("benchmark", ("name", *_KEYS)), ("judge", ("spec",))):
         entries = tree.get(name, [])
         if not isinstance(entries, list):
             raise UsageError(f"{path}: write [[{name}]], with two brackets: there can be several")
@@ -187,7 +195,8 @@ def read_run_file(path: Path) -> RunFile:
             if keys[0] not in table:
                 raise UsageError(f"{path}: a [[{name}]] has no {keys[0]}")
         lists[name] = tuple(entries)
-    return RunFile(path, hashlib.sha256(data).hexdigest(), run, lists["model"], lists["benchmark"], lists["judge"])
+    digest = hashlib.sha256(data).hexdigest()
+    return RunFile(path, digest, run, lists["model"], lists["benchmark"], lists["judge"], ray)
 
 
 def _check_keys(path: Path, table: str, content: Any, known: tuple[str, ...]) -> None:
@@ -208,9 +217,9 @@ def resolve(flags: Mapping[str, Any], file: RunFile | None, environment: Mapping
     """Merge flags, file and environment into the settings of each run: one per model and benchmark."""
     given = {k: v for k, v in flags.items() if v is not None}
     variables = {k: environment[f"OVERTONE_{k.upper()}"] for k in _KEYS if environment.get(f"OVERTONE_{k.upper()}")}
-    models = given.get("model") or [m["spec"] for m in (file.models if file else ())]
+    models = [{"spec": spec} for spec in given.get("model") or ()] or list(file.models if file else ())
     if not models and environment.get("OVERTONE_MODEL"):
-        models = [environment["OVERTONE_MODEL"]]
+        models = [{"spec": environment["OVERTONE_MODEL"]}]
     if not models:
         raise UsageError("no model given; use --model SPEC, e.g. --model cascade or --model openai:NAME?base_url=…")
     benchmarks: list[dict[str, Any]] = [dict(b) for b in (file.benchmarks if file else ())]
@@ -221,9 +230,9 @@ def resolve(flags: Mapping[str, Any], file: RunFile | None, environment: Mapping
             "no benchmark given; name one, e.g. 'overtone run echomind …', or write [[benchmark]] in the run file"
         )
     judges = tuple(parse_spec(j) for j in given.get("judge") or [j["spec"] for j in (file.judges if file else ())])
-    pairs = [(benchmark, parse_spec(model)) for benchmark in benchmarks for model in models]
+    pairs = [(benchmark, parse_spec(model["spec"]), model) for benchmark in benchmarks for model in models]
     runs = []
-    for benchmark, spec in pairs:
+    for benchmark, spec, model in pairs:
         merged: dict[str, Any] = {**variables, **_plain(file.run if file else {}), **_plain(benchmark)}
         for key in _OF_COMMAND:
             merged.pop(key, None)
@@ -240,6 +249,7 @@ def resolve(flags: Mapping[str, Any], file: RunFile | None, environment: Mapping
             merged["out"] = str(Path(merged["out"]) / f"{name}-{model_label(spec)}")
         if not merged.get("data"):
             raise UsageError(f"no folder given for {name}; use --data DIR (or data in the run file, or OVERTONE_DATA)")
+        merged["ray"] = _placement(given, file, model)
         runs.append(_settings(name, spec, judges, merged))
     folders = [r.folder for r in runs]
     if len(set(folders)) < len(folders):
@@ -265,6 +275,19 @@ def runs_at_once(flag: int | None, file: RunFile | None, environment: Mapping[st
     return jobs
 
 
+def _placement(given: Mapping[str, Any], file: RunFile | None, model: Mapping[str, Any]) -> Placement | None:
+    """Return where a model runs on Ray, or None if it runs in this process."""
+    flags = {key.removeprefix("ray_"): value for key, value in given.items() if key.startswith("ray_")}
+    asked = given.get("ray")  # from Python, it may be the table itself
+    table = file.ray if file else None
+    if asked is False or (table is None and asked is None and not flags):
+        return None
+    if isinstance(asked, Mapping):
+        flags = {**asked, **flags}
+    own = {key: value for key, value in model.items() if key in OF_MODEL}
+    return placement("ray", table or {}, own, flags)
+
+
 def _plain(table: Mapping[str, Any]) -> dict[str, Any]:
     return {k.replace("-", "_"): v for k, v in table.items()}
 
@@ -281,10 +304,11 @@ def _settings(name: str, spec: Spec, judges: tuple[Spec, ...], merged: dict[str,
         merged["prompt"] = PROMPTS
     try:
         settings = msgspec.convert(
-            {**merged, "benchmark": name, "model": msgspec.to_builtins(spec), "judges": msgspec.to_builtins(judges)},
+            {**merged, "benchmark": name, "model": msgspec.to_builtins(spec), "judges": msgspec.to_builtins(judges),
+             "ray": msgspec.to_builtins(merged.get("ray"))},
             Settings,
             strict=False,
-        )
+        )  # fmt: skip
     except msgspec.ValidationError as error:
         raise UsageError(f"a setting is wrong: {error}") from None
     _check(settings)
@@ -346,6 +370,9 @@ def to_toml(s: Settings) -> str:
     if s.plugins:
         fields["plugins"] = s.plugins
     lines += [f"{k} = {_toml(v)}" for k, v in fields.items()]
+    if s.ray is not None:
+        table = {k: v for k, v in msgspec.structs.asdict(s.ray).items() if v != getattr(Placement(), k)}
+        lines += ["", "[ray]", *(f"{k} = {_toml(v)}" for k, v in table.items())]
     lines += ["", "[[benchmark]]", f"name = {_toml(s.benchmark)}", f"data = {_toml(Path(s.data).absolute())}"]
     lines += ["", "[[model]]", f"spec = {_toml(str(s.model))}"]
     for judge in s.judges:
@@ -360,5 +387,7 @@ def _toml(value: Any) -> str:
         return str(value)
     if isinstance(value, list | tuple):
         return "[" + ", ".join(_toml(v) for v in value) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_toml(k)} = {_toml(v)}" for k, v in value.items()) + "}"
     # A JSON string is a valid TOML basic string, except for one character that TOML forbids.
     return msgspec.json.encode(str(value)).decode().replace("\x7f", "\\u007f")

@@ -79,6 +79,11 @@ class OpenAI(Synthesiser):
         self._speakers = cast_of(spec, named(spec, given, CHOSEN))
         self._reply: str = given.get("reply", "")
 
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The environment variable that holds its key, if it needs one."""
+        return (self._variable,) if self._variable else ()
+
     def identity(self) -> str:
         parts = urlsplit(self._url)
         return f"openai:{self._model}@{parts.hostname}{f':{parts.port}' if parts.port else ''}{parts.path}"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from overtone.cli._run_flags import add_insecure_flag
+from overtone.cli._run_flags import add_insecure_flag, add_ray_flags
 from overtone.paths import shown
 
 if TYPE_CHECKING:
@@ -44,9 +45,23 @@ def add_out(parser: argparse.ArgumentParser) -> None:
 def add_making(parser: argparse.ArgumentParser) -> None:
     """Add the flags of sets that are generated here: the number of processes, the seed, and whether gates run."""
     flag = parser.add_argument_group("how it is made").add_argument
-    flag("--jobs", metavar="N", type=positive, help="number of processes (default: one per core)")
+    flag("--jobs", metavar="N", type=positive, help="number of jobs at once (default: one per core)")
     flag("--seed", metavar="N", type=int, default=0, help="seed of all randomness (default: 0)")
     flag("--no-gates", action="store_true", help="check nothing and leave nothing out")
+    add_ray_flags(parser, "spread the work")
+
+
+def spread_as_asked(args: argparse.Namespace) -> contextlib.AbstractContextManager[None]:
+    """Return a block whose jobs run on the Ray cluster, if the user asked for one."""
+    from overtone.build.voices import cast
+    from overtone.cluster.ray_tasks import asked_for, jobs_on_ray
+
+    if not asked_for(args.ray, args.ray_address):
+        return contextlib.nullcontext()
+    folders = [args.out, *([Path(args.sounds)] if getattr(args, "sounds", "") else [])]
+    engines = cast(tuple(args.voice)).engines.values() if getattr(args, "voice", ()) else ()
+    variables = [name for engine in engines for name in getattr(engine, "variables", ())]
+    return jobs_on_ray(args.ray, args.ray_address, folders, variables)
 
 
 def add_voices(parser: argparse.ArgumentParser, kinds: str = "command:…") -> argparse._ArgumentGroup:

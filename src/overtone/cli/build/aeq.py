@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from overtone.cli.build._options import add_speaking, names, options_of, positive, print_rest, progress
+from overtone.cli.build._options import add_speaking, names, options_of, positive, print_rest, progress, spread_as_asked
 from overtone.errors import EXIT_OK
 from overtone.paths import shown
 
@@ -37,20 +37,21 @@ def main(args: argparse.Namespace) -> int:
     from overtone.build import aeq_set
     from overtone.build.licence import UNKNOWN
 
-    built = aeq_set.build(
-        args.out,
-        options=options_of(args),
-        only=args.only,
-        per_setting=args.per_setting,
-        meld=args.meld,
-        clips=args.clips,
-        tones=args.tones,
-        licence=args.licence or UNKNOWN,
-        jobs=args.jobs,
-        gates=not args.no_gates,
-        recognise=args.recognise,
-        progress=progress(),
-    )
+    with spread_as_asked(args):
+        built = aeq_set.build(
+            args.out,
+            options=options_of(args),
+            only=args.only,
+            per_setting=args.per_setting,
+            meld=args.meld,
+            clips=args.clips,
+            tones=args.tones,
+            licence=args.licence or UNKNOWN,
+            jobs=args.jobs,
+            gates=not args.no_gates,
+            recognise=args.recognise,
+            progress=progress(),
+        )
     print(f"{built.made} sounds made, {built.kept} kept.")
     print("\n".join(built.lines), end="\n\n")
     print_rest(built, args)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from overtone.cli.build._options import add_making, add_out, add_voices, positive, print_rest, progress
+from overtone.cli.build._options import add_making, add_out, add_voices, positive, print_rest, progress, spread_as_asked
 from overtone.errors import EXIT_OK
 from overtone.paths import shown
 
@@ -34,16 +34,17 @@ def main(args: argparse.Namespace) -> int:
     from overtone.build.sound_plan import Options
 
     options = Options(voices=tuple(args.voice) or Options().voices, room=args.room, seed=args.seed)
-    built = spoken_set.build(
-        args.out,
-        args.data,
-        split=args.split,
-        limit=args.limit,
-        options=options,
-        jobs=args.jobs,
-        gates=not args.no_gates,
-        progress=progress(),
-    )
+    with spread_as_asked(args):
+        built = spoken_set.build(
+            args.out,
+            args.data,
+            split=args.split,
+            limit=args.limit,
+            options=options,
+            jobs=args.jobs,
+            gates=not args.no_gates,
+            progress=progress(),
+        )
     print(f"{built.made} dialogues spoken, {built.kept} kept from an earlier build.")
     print("\n".join(built.lines), end="\n\n")
     print_rest(built, args)

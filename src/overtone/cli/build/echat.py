@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from overtone.cli.build._options import add_making, add_out, names, positive, progress
+from overtone.cli.build._options import add_making, add_out, names, positive, progress, spread_as_asked
 from overtone.errors import EXIT_OK, DataError, UsageError
 from overtone.paths import shown
 
@@ -64,19 +64,20 @@ def main(args: argparse.Namespace) -> int:
     from overtone.echat.making.write import Outputs
 
     pack = pack_of(args)
-    built = build(
-        args.out,
-        seed=args.seed,
-        count=args.count or SIZES["train"],
-        only=args.only,
-        jobs=args.jobs,
-        gates=not args.no_gates,
-        again=args.hear_again,
-        outputs=Outputs(not args.pack_only, pack, args.shards, args.reply_audio),
-        start=args.texts_from,
-        speech=args.speech or "units",
-        progress=progress(),
-    )
+    with spread_as_asked(args):
+        built = build(
+            args.out,
+            seed=args.seed,
+            count=args.count or SIZES["train"],
+            only=args.only,
+            jobs=args.jobs,
+            gates=not args.no_gates,
+            again=args.hear_again,
+            outputs=Outputs(not args.pack_only, pack, args.shards, args.reply_audio),
+            start=args.texts_from,
+            speech=args.speech or "units",
+            progress=progress(),
+        )
     _print(built, args.out, pack)
     return EXIT_OK
 
@@ -87,7 +88,7 @@ def _pack(args: argparse.Namespace) -> int:
     from overtone.echat.data.exchange_records import prefixes
 
     for flag in ("count", "pack", "pack_only", "shards", "reply_audio", "texts_from", "hear_again", "speech", "only",
-                 "no_gates", "jobs", "seed"):  # fmt: skip
+                 "no_gates", "jobs", "seed", "ray", "ray_address"):  # fmt: skip
         if getattr(args, flag):
             raise UsageError(f"--{flag.replace('_', '-')} is for building; leave it out with --records")
     out: Path = args.out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from overtone.cli.build._options import add_speaking, names, options_of, positive, print_rest, progress
+from overtone.cli.build._options import add_speaking, names, options_of, positive, print_rest, progress, spread_as_asked
 from overtone.errors import EXIT_OK
 from overtone.paths import shown
 
@@ -27,15 +27,16 @@ def add(parser: argparse.ArgumentParser, name: str) -> None:
 def main(args: argparse.Namespace) -> int:
     from overtone.build import echat_eval_set
 
-    built = echat_eval_set.build(
-        args.out,
-        options=options_of(args),
-        only=args.only,
-        per_category=args.per_category,
-        jobs=args.jobs,
-        gates=not args.no_gates,
-        progress=progress(),
-    )
+    with spread_as_asked(args):
+        built = echat_eval_set.build(
+            args.out,
+            options=options_of(args),
+            only=args.only,
+            per_category=args.per_category,
+            jobs=args.jobs,
+            gates=not args.no_gates,
+            progress=progress(),
+        )
     print(f"{built.made} sounds made, {built.kept} kept.")
     print("\n".join(built.lines), end="\n\n")
     print_rest(built, args)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from overtone.cli.build._options import add_speaking, names, options_of, positive, print_rest, progress
+from overtone.cli.build._options import add_speaking, names, options_of, positive, print_rest, progress, spread_as_asked
 from overtone.errors import EXIT_OK
 from overtone.paths import shown
 
@@ -45,21 +45,22 @@ def main(args: argparse.Namespace) -> int:
 
         solvers = [model_solver(spec) for spec in args.solver]
     options = options_of(args)
-    built = build(
-        args.set,
-        args.out,
-        options=options,
-        only=args.only,
-        per_cue=args.per_cue,
-        jobs=args.jobs,
-        gates=not args.no_gates,
-        release=args.release,
-        licence=getattr(args, "licence", "") or UNKNOWN,
-        solvers=solvers,
-        ratings=args.ratings,
-        reviews=args.reviews,
-        progress=progress(),
-    )
+    with spread_as_asked(args):
+        built = build(
+            args.set,
+            args.out,
+            options=options,
+            only=args.only,
+            per_cue=args.per_cue,
+            jobs=args.jobs,
+            gates=not args.no_gates,
+            release=args.release,
+            licence=getattr(args, "licence", "") or UNKNOWN,
+            solvers=solvers,
+            ratings=args.ratings,
+            reviews=args.reviews,
+            progress=progress(),
+        )
     print(f"{built.scripts} scripts: {built.made} sounds made, {built.kept} kept.\n")
     for engine in cast(options.voices).engines.values():
         for line in getattr(engine, "report", list)():
