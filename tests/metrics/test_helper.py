@@ -13,7 +13,7 @@ import pytest
 
 from overtone.errors import MissingExtra, OvertoneError
 from overtone.metrics._helper import Helper, HelperDied, measures_python
-from overtone.workers.measures import measures_folder
+from overtone.workers.measuring_environment import measures_folder
 
 ECHO = str(Path(__file__).with_name("echo_helper.py"))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from overtone.errors import EXIT_OK, OvertoneError
 from overtone.metrics._helper import Helper
-from overtone.workers.measures import measures_folder
+from overtone.workers.measuring_environment import measures_folder
 
 PROOFS = ("dnsmos", "distillmos")  # their weights are in their packages; if they start, torch and ONNX work here
 

@@ -18,7 +18,7 @@ import overtone
 from overtone.errors import EXIT_OK, DataError, OvertoneError, UsageError
 from overtone.models.echat import INDEX, MINI, mini_folder, read_index
 from overtone.paths import read_plain, sha256, shown, to_disk, user_path
-from overtone.workers.measures import spare_packages
+from overtone.workers.measuring_environment import spare_packages
 
 MANIFEST = "manifest.json"
 MOST = 1_000_000_000  # bytes of a release

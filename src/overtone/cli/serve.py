@@ -57,7 +57,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Serve until stopped."""
     from overtone.models.echat import check_numbers, named_checkpoint
-    from overtone.workers.measures import borrow_torch
+    from overtone.workers.measuring_environment import borrow_torch
 
     folder = named_checkpoint(args.checkpoint)
     check_numbers(vars(args), lambda key: f"--{key.replace('_', '-')}")

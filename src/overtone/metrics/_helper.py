@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from overtone.errors import MissingExtra, ModelFailure, OvertoneError
 from overtone.workers import host, protocol
-from overtone.workers.measures import measures_folder
+from overtone.workers.measuring_environment import measures_folder
 
 SETUP = "overtone setup measures"
 _PATIENCE = 120.0  # seconds without a heartbeat after which the process counts as hung

@@ -23,7 +23,7 @@ from overtone.models.worker import WorkerModel
 from overtone.paths import read_plain, shown, user_data, user_path
 from overtone.spec import Spec, suggest
 from overtone.workers.host import worker_environment
-from overtone.workers.measures import spare_packages
+from overtone.workers.measuring_environment import spare_packages
 
 KEYS: dict[str, type] = {
     "think": str,

@@ -20,12 +20,12 @@ from overtone.paths import shown
 from overtone.studio.database import Connection, MissingDatabase, open_database
 from overtone.studio.store.given_answers import Answers
 from overtone.studio.store.imports import Imports
-from overtone.studio.store.log import Log
 from overtone.studio.store.people import People
 from overtone.studio.store.sessions import Sessions
 from overtone.studio.store.shared_state import Context, decode, encode, meta, note_event, set_meta
 from overtone.studio.store.store_records import FrozenUnit, Refusal, Status, StudyState
 from overtone.studio.store.stored_takes import Takes
+from overtone.studio.store.study_log import Log
 from overtone.studio.store.totals import status
 from overtone.studio.store.withdrawals import Withdrawals
 from overtone.studio.study import Study

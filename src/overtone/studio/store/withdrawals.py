@@ -8,11 +8,11 @@ import re
 from overtone.errors import StoreError
 from overtone.paths import shown, to_disk
 from overtone.studio.database import Connection
-from overtone.studio.store.log import exports
 from overtone.studio.store.people import read_person
 from overtone.studio.store.shared_state import Context, decode, note_event
 from overtone.studio.store.store_records import Withdrawal
 from overtone.studio.store.stored_takes import Takes, delete_rows
+from overtone.studio.store.study_log import exports
 
 _LABEL = re.compile(r"[a-z][a-z0-9]{7}")
 _HEAD = """\
