@@ -33,20 +33,22 @@ class Batch:
         return self.mask.sum(1).tolist()
 
 
-def model_config(**lm: Any) -> ModelConfig:
+def model_config(voice: int = 0, **lm: Any) -> ModelConfig:
     sizes = {"hidden": 32, "layers": 2, "heads": 2, "kv_heads": 1, "ffn": 64, "vocab": 260}
-    table = {
+    table: dict[str, dict[str, Any]] = {
         "encoder": {"kind": "small", "dim": 16, "layers": 1, "heads": 2, "ffn": 32},
         "adapter": {"dim": 16, "ffn": 32, "layers": 1, "heads": 2, "dropout": 0.0},
         "lm": {"source": "random", "tokenizer": "bytes", **sizes, **lm},
         "speech": {"codes": 20},
     }
+    if voice:
+        table["encoder"]["taps"], table["adapter"]["voice"] = [0], voice
     return convert(table, ModelConfig, "test")
 
 
-def model(seed: int = 0, **lm: Any) -> EChat:
+def model(seed: int = 0, voice: int = 0, **lm: Any) -> EChat:
     torch.manual_seed(seed)
-    made = model_config(**lm)
+    made = model_config(voice, **lm)
     return EChat(made, open_encoder(made.encoder), open_lm(made.lm))
 
 

@@ -246,3 +246,20 @@ def test_weights_are_narrowed_and_positions_are_not(saved: Path) -> None:
     device.cast_weights(model.lm, torch.bfloat16)
     assert {weight.dtype for weight in model.lm.parameters()} == {torch.bfloat16}
     assert model.lm.model.rotary_emb.inv_freq.dtype == torch.float32
+
+
+def test_the_words_of_a_long_recording_are_not_cut(
+    machine: Machine, pack: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits: list[int] = []
+
+    def answer(machine: Machine, heard: object, asked: list[object], longest: int) -> list[tuple[str, bool]]:
+        limits.append(longest)
+        return [("", False)] * len(asked)
+
+    monkeypatch.setattr(ask_checkpoint, "answer", answer)
+    short = Pack(pack).records[:2]
+    long = [msgspec.structs.replace(record, question="word " * 100) for record in short]
+    for records, wanted in ((short, Wanted()), (long, Wanted()), (long, Wanted(longest=9))):
+        ask_checkpoint.predict(machine, records, ("words",), wanted)
+    assert limits == [ask_checkpoint.LONGEST["words"] * 5, 750, 9]

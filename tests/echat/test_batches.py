@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,7 +13,16 @@ from overtone.echat.data import layout
 from overtone.echat.data.containers import Pack, PackWriter
 from overtone.echat.data.exchange_records import Record
 from overtone.echat.data.layout import AUDIO, Sequence
-from overtone.echat.learn.batches import SLOT, Clips, augment_wave, collate, mel_augmenter, widen
+from overtone.echat.learn.batches import (
+    SLOT,
+    Clips,
+    augment_wave,
+    collate,
+    mel_augmenter,
+    play,
+    played_waves,
+    widen,
+)
 from overtone.echat.learn.stages import Augment
 
 SECOND = 16_000
@@ -150,3 +160,36 @@ def test_the_same_seed_augments_the_same() -> None:
         augment_wave(batch, Augment(True, True, 6.0, 15.0), torch.Generator().manual_seed(3))
         outs.append(batch.wave)
     assert torch.equal(*outs)
+
+
+def tone(hertz: float, samples: int) -> torch.Tensor:
+    return torch.sin(2 * torch.pi * hertz * torch.arange(samples) / SECOND)
+
+
+def test_a_clip_is_played_slower_or_faster_with_silence_around_it() -> None:
+    wave = torch.stack([tone(200, 8_000), torch.cat((tone(300, 6_000), torch.full((2_000,), 9.0)))])
+    played = torch.tensor([(10_000, 500, 11_000), (6_000, 0, 6_000)])
+    out = played_waves(wave, torch.tensor([8_000, 6_000]), played)
+    assert out.shape == (2, 11_000)
+    assert not out[0, :500].any() and not out[0, 10_500:].any() and not out[1, 6_000:].any()
+    assert torch.allclose(out[1, :6_000], wave[1, :6_000], atol=1e-5)  # at its own speed it is itself
+    assert torch.allclose(out[0, 500:10_500], tone(200 * 7_999 / 9_999, 10_000), atol=0.01)  # a fifth lower
+
+
+def test_how_a_clip_is_played_is_drawn_within_its_bounds() -> None:
+    how, rng = Augment(speed=0.15, silence=0.8), random.Random(0)
+    drawn = [play(16_000, how, rng) for _ in range(300)]
+    assert all(16_000 / 1.151 < one.length < 16_000 / 0.849 for one in drawn)
+    assert all(one.whole >= one.length + one.before and one.whole <= how.longest(1.0) * SECOND + 1 for one in drawn)
+    assert 0.4 < sum(one.whole > one.length for one in drawn) / 300 < 0.6
+    assert play(16_000, Augment(), rng) == (16_000, 0, 16_000)
+
+
+def test_a_batch_has_the_waves_and_lengths_of_its_clips_as_they_are_played(tmp_path: Path) -> None:
+    clips = Clips(packs(tmp_path), torch.device("cpu"))
+    batch = collate([sequence([7, AUDIO, 5], 1)] * 2, [[1], [2]], [[3], [3]], [[[]], [[]]])
+    batch.played = torch.tensor([(2_500, 100, 2_700), (4_000, 0, 4_000)])
+    filled = clips.fill(batch)
+    assert filled.wave is not None and filled.wave_lengths is not None
+    assert filled.wave.shape == (2, 4_000) and filled.wave_lengths.tolist() == [2_700, 4_000]
+    assert torch.allclose(filled.wave[0, 101:2_599], torch.tensor(2001 / 32768))

@@ -33,8 +33,8 @@ codes = 20
 """
 
 
-def test_there_are_four_presets_and_a_file_of_ones_own_works_like_them(tmp_path: Path) -> None:
-    assert config.names() == ["full", "mini", "short", "tiny"]
+def test_there_are_six_presets_and_a_file_of_ones_own_works_like_them(tmp_path: Path) -> None:
+    assert config.names() == ["full", "mini", "mini-lora", "people", "short", "tiny"]
     for name in config.names():
         assert config.read(name).name == name
     path = tmp_path / "mine.toml"
@@ -67,6 +67,8 @@ def test_a_file_may_be_like_a_preset_but_for_what_it_says(tmp_path: Path) -> Non
         ("codes = 20", 'codes = "many"', r"model\.speech\.codes"),
         ("codes = 20", "codes = 0", r"model\.speech\.codes must be at least 1"),
         ('kind = "small"', 'kind = "large"', r"model\.encoder\.kind"),
+        ("dim = 16\nffn = 32\n[model.lm]", "dim = 16\nffn = 32\nvoice = 4\n[model.lm]", "voice.*taps; give both"),
+        ("[model.speech]", '[[shares]]\nname = "x"\nshare = 2.0\n[model.speech]', "shares: x must be above 0"),
         ("heads = 2\nkv_heads = 1", "heads = 3\nkv_heads = 1", r"model\.lm: 32 is not divisible by 3 heads"),
         ("dim = 16\nffn = 32\n[model.lm]", "dim = 16\nffn = 32\ndropout = 1.5\n[model.lm]", "dropout must be"),
         (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -10,7 +11,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from overtone.echat.net import config
+from overtone.echat.net import config, encoders
 from overtone.echat.net.config import EncoderConfig
 from overtone.echat.net.encoders import LogMel, open_encoder
 from overtone.echat.net.moonshine import moonshine_state
@@ -211,3 +212,39 @@ def test_weights_that_cannot_be_read_are_told(given: bytes | None, complaint: st
     made = msgspec.structs.replace(config.read("tiny").model.encoder, weights=str(path))
     with pytest.raises(OvertoneError, match=complaint):
         open_encoder(made)
+
+
+def test_moonshine_base_has_no_package_and_says_which_command_brings_it() -> None:
+    made = config.read("people").model.encoder
+    with pytest.raises(
+        UsageError, match=r"npm pack @usefulsensors/moonshine-js@0\.1\.15.*--encoder package/dist/model/base"
+    ):
+        open_encoder(made)
+
+
+BASE = Path(os.environ.get("OVERTONE_MOONSHINE", "package/dist/model")) / "base" / "quantized"
+base = pytest.mark.skipif(not BASE.is_dir(), reason=f"Moonshine base is not here; run '{encoders.BASE}'")
+
+
+@base
+def test_moonshine_base_has_the_weights_of_its_package() -> None:
+    made = msgspec.structs.replace(config.read("people").model.encoder, weights=str(BASE))
+    net = open_encoder(made)
+    assert sum(p.numel() for p in net.parameters()) == 20_153_120
+    with torch.no_grad():
+        states, frames = net.eval()(*batch([NOISE[:16_000]]))
+    assert states.shape == (1, int(frames[0]), 416 + made.beside)
+
+
+@base
+@pytest.mark.parametrize("size", ["base", "tiny"])
+def test_the_npm_packages_encoder_is_converted_exactly_and_rounding_costs_what_is_documented(size: str) -> None:
+    pytest.importorskip("onnx")
+    pytest.importorskip("onnxruntime")
+    from overtone import audio
+    from scripts.moonshine_parity import compare
+
+    speech = audio.read(package() / "beckett.wav", rate=16_000)[0].astype(np.float32)
+    found = compare(BASE.parents[1] / size / "quantized", [speech[:60_000], speech[60_000:110_000]])
+    assert all(error < 1e-4 and cosine > 0.9999 for error, cosine in found["conversion"])
+    assert all(0.01 < error < 0.12 for error, _ in found["rounding"])

@@ -318,3 +318,10 @@ def test_a_mark_that_is_left_when_another_is_taken_out_is_taken_out_too() -> Non
         assert layout._plain(text) == "hi"
     assert layout._plain("a <| b | > <|> <||> c<|x|>") == "a <| b | > <|> <||> c"
     assert layout._plain("<|a" * 100_000 + "|>" * 100_000) == ""  # in no time
+
+
+def test_of_a_task_with_several_labels_one_alone_is_asked_in_half_of_the_cases() -> None:
+    record = Record("k", wav="w", labels=Labels(emotion="sad", gender="male"), task="<EMOTION> <GENDER>")
+    said = [learnt(layout.build(record, "s2t", TOK, rng=random.Random(n), style="understand")) for n in range(400)]
+    assert set(said) == {"<SAD><|im_end|>", "<MALE><|im_end|>", "<SAD><MALE><|im_end|>"}
+    assert 0.4 < said.count("<SAD><MALE><|im_end|>") / 400 < 0.6

@@ -203,3 +203,28 @@ def test_what_is_to_be_written_down_is_never_taught_as_a_reply(task: str, style:
     found = survey(Source([line, chat], task, style=style), TOK, lambda clip: 2.0, lambda s: round(12.5 * s))  # type: ignore[arg-type]
     assert [bool(n) for n in found.lengths] == [not left, True]
     assert found.left_out == ({"for understanding only": 1} if left else {})
+
+
+def test_shares_divide_the_records_of_lists_that_are_laid_out_alike() -> None:
+    lists = [source("s2t", 900, share=0.5), source("s2t", 80, share=0.3, seed=1), source("s2t", 20, share=0.2, seed=2)]
+    mixture = Mixture([*lists, source("s2s", 100)], budget=1000)
+    for epoch in (0, 1):
+        picks = [pick for batch in mixture.plan("s2t", epoch) for pick in batch]
+        assert Counter(number for number, _ in picks) == {0: 500, 1: 300, 2: 200}
+        uses = [Counter(at for number, at in picks if number == n) for n in range(3)]
+        assert set(uses[0].values()) == {1} and set(uses[1].values()) == {3, 4} and set(uses[2].values()) == {10}
+    assert mixture.weights["s2t"] == pytest.approx(1000)  # as many as the lists have together
+
+
+def test_a_share_without_data_goes_to_the_others_and_a_share_alone_changes_nothing() -> None:
+    plain, shared = source("s2t", 300), source("s2t", 300, share=0.4)
+    assert first(Mixture([plain], budget=1000), 40) == first(Mixture([shared], budget=1000), 40)
+    other = source("s2t", 100, share=0.2, seed=3)
+    picks = [pick for batch in Mixture([shared, other], budget=1000).plan("s2t", 0) for pick in batch]
+    assert Counter(number for number, _ in picks) == {0: 267, 1: 133}
+
+
+def test_only_lists_that_are_laid_out_alike_divide_their_records() -> None:
+    lists = [source("s2t", 300, share=0.5, style="understand"), source("s2t", 100, share=0.5, style="chat")]
+    picks = [pick for batch in Mixture(lists, budget=1000).plan("s2t", 0) for pick in batch]
+    assert Counter(number for number, _ in picks) == {0: 300, 1: 100}

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 import torch
 
+from overtone.echat.net import config
 from overtone.echat.net.backbone import open_lm
 from overtone.echat.net.config import adapter_length
 from overtone.echat.net.encoders import open_encoder
@@ -297,3 +298,33 @@ def test_a_language_model_of_another_vocabulary_is_refused() -> None:
     made, other = small.model_config(), small.model_config(vocab=300)
     with pytest.raises(ValueError, match="300 text ids"):
         EChat(made, open_encoder(made.encoder), open_lm(other.lm))
+
+
+def test_a_voice_comes_before_the_words_and_has_positions_of_its_own() -> None:
+    plain, voiced = small.model(), small.model(voice=4)
+    assert config.positions(voiced.config, 16_000) == config.positions(plain.config, 16_000) + 4
+    batch = small.batch(voiced.config)
+    with torch.no_grad():
+        heard, lengths = voiced.eval().encode_audio(batch.wave, batch.wave_lengths)
+        alone, n = voiced.encode_audio(batch.wave[1:, : int(batch.wave_lengths[1])], batch.wave_lengths[1:])
+    assert lengths.tolist() == [config.positions(voiced.config, int(size)) for size in batch.wave_lengths]
+    assert torch.allclose(heard[1, : n[0]], alone[0, : n[0]], atol=1e-5)  # padding changes nothing
+
+
+def test_labels_are_found_in_the_voice_alone_and_words_after_it() -> None:
+    model = small.model(voice=2)
+    batch = small.batch(model.config)
+    heard, lengths = model.encode_audio(batch.wave, batch.wave_lengths)
+    model.cues = model.ctc = 1.0
+    ctc, cue = model._helpers(batch, heard, lengths)
+    table, helpers = model.lm.get_input_embeddings().weight, model.adapter.helpers
+    assert torch.allclose(cue, helpers.cues(heard[:, :2], torch.tensor([2, 2]), batch.labels))
+    assert torch.allclose(ctc, helpers.words(heard[:, 2:], lengths - 2, batch.ctc_ids, batch.ctc_lengths, table))
+
+
+def test_a_label_teaches_the_encoder_through_the_voice() -> None:
+    model = small.model(voice=2)
+    model.cues, model.listen = 1.0, True
+    model(small.batch(model.config)).loss.backward()
+    for part in (model.encoder.conv1, model.adapter.voice.hidden):  # type: ignore[union-attr]
+        assert part.weight.grad is not None and part.weight.grad.any()  # type: ignore[union-attr]

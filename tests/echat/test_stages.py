@@ -8,16 +8,23 @@ import pytest
 
 from overtone.echat.learn.stages import Feed, Rates, Stage, StageRun, apportion, plan, rate_at, stages, warm_up
 from overtone.echat.net import config
-from overtone.echat.net.config import PARTS
+from overtone.echat.net.config import PARTS, Share
 from overtone.errors import UsageError
 from tests.conftest import REPOSITORY
 
-FIRST = {"full": ["1"], "mini": ["1a", "1b"], "short": ["1a", "1b"], "tiny": ["1"]}  # understanding
+FIRST = {
+    "full": ["1"],
+    "mini": ["1a", "1b"],
+    "people": ["1a", "1b", "1c"],
+    "short": ["1a", "1b"],
+    "tiny": ["1"],
+}  # understanding
 ARMS = [(), ("understanding",), ("think",), ("understanding", "think")]
 
 
 def preset(name: str) -> dict[str, Stage]:
-    return stages(config.read(name).stage, name)
+    made = config.read(name)
+    return stages(made.stage, name, made.shares)
 
 
 def simple(**changes: object) -> Stage:
@@ -25,7 +32,7 @@ def simple(**changes: object) -> Stage:
     return Stage(**{**given, **changes})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", ["full", "mini", "short", "tiny"])
+@pytest.mark.parametrize("name", list(FIRST))
 @pytest.mark.parametrize("scale", [1.0, 0.13])
 def test_every_arm_takes_the_same_steps_and_target_tokens(name: str, scale: float) -> None:
     spent = set()
@@ -35,7 +42,7 @@ def test_every_arm_takes_the_same_steps_and_target_tokens(name: str, scale: floa
     assert len(spent) == 1
 
 
-@pytest.mark.parametrize("name", ["full", "mini", "short", "tiny"])
+@pytest.mark.parametrize("name", list(FIRST))
 def test_so_many_steps_a_stage_are_the_same_in_every_arm_too(name: str) -> None:
     found = [plan(preset(name), arm, each=3) for arm in ARMS]
     assert [run.steps for run in found[0]] == [3] * len(preset(name))
@@ -43,7 +50,7 @@ def test_so_many_steps_a_stage_are_the_same_in_every_arm_too(name: str) -> None:
     assert len(spent) == 1
 
 
-@pytest.mark.parametrize("name", ["full", "mini", "short", "tiny"])
+@pytest.mark.parametrize("name", list(FIRST))
 def test_without_understanding_there_is_no_first_stage_and_without_thinking_no_thought(name: str) -> None:
     whole = plan(preset(name))
     assert [run.name for run in whole] == [*FIRST[name], "2a", "2b", "3"]
@@ -52,7 +59,7 @@ def test_without_understanding_there_is_no_first_stage_and_without_thinking_no_t
     assert not any(feed.think for run in plan(preset(name), ["think"]) for feed in run.stage.feeds)
 
 
-@pytest.mark.parametrize("name", ["full", "mini", "short", "tiny"])
+@pytest.mark.parametrize("name", list(FIRST))
 def test_the_language_model_is_frozen_in_the_first_stage_alone(name: str) -> None:
     learning = {run.name: set(run.stage.lr.learning()) for run in plan(preset(name))}
     first = [learning.pop(stage) for stage in FIRST[name]]
@@ -60,7 +67,7 @@ def test_the_language_model_is_frozen_in_the_first_stage_alone(name: str) -> Non
     assert all(parts == {"encoder", "adapter", "speech", "lm"} for parts in learning.values())
 
 
-@pytest.mark.parametrize("name", ["full", "mini", "short", "tiny"])
+@pytest.mark.parametrize("name", list(FIRST))
 def test_the_last_stage_thinks_in_about_half_of_its_dialogues(name: str) -> None:
     feeds = preset(name)["3"].feeds
     thinking = sum(feed.weight for feed in feeds if feed.think)
@@ -145,3 +152,60 @@ def test_minis_understanding_goes_on_beside_everything_that_is_heard() -> None:
     for stage in preset("mini").values():
         hears = any(feed.task in ("s2t", "s2s") for feed in stage.feeds)
         assert any(feed.style == "understand" for feed in stage.feeds) == hears
+
+
+SHARES = (
+    Share("synthetic", 0.5),
+    Share("acted", 0.3, ("ravdess", "crema*"), ("twin-ravdess",)),
+    Share("read", 0.2, ("speechocean",), ("twin-speechocean",)),
+)
+TABLE = {
+    "title": "t", "steps": 10, "targets": 50, "lr": {"adapter": 1.0, "lm": 0.5},
+    "feeds": [{"task": "s2t", "style": "understand"}, {"task": "s2t"}, {"task": "t2s", "datasets": ["own"]}],
+}  # fmt: skip
+
+
+def test_shares_divide_every_understanding_list_and_no_other() -> None:
+    synthetic, acted, read, chat, own = stages({"1": TABLE}, "x", SHARES)["1"].feeds
+    assert [feed.share for feed in (synthetic, acted, read, chat, own)] == [0.5, 0.3, 0.2, 0, 0]
+    assert [feed.name for feed in (synthetic, acted, chat, own)] == [
+        "s2t-understand-synthetic", "s2t-understand-acted", "s2t", "t2s-own",
+    ]  # fmt: skip
+    assert acted.has("ravdess") and acted.has("crema-d") and not acted.has("twin-ravdess")
+    assert synthetic.has("overtone-echat") and not any(map(synthetic.has, ("ravdess", "crema-d", "twin-speechocean")))
+    assert chat.has("ravdess") and not own.has("ravdess")
+    assert not any(feed.needed for feed in (synthetic, acted, read)) and chat.needed
+
+
+def test_without_people_their_stand_ins_take_their_share_and_no_list_has_people() -> None:
+    both = {n: plan(stages({"1": TABLE}, "x", SHARES), n) for n in ((), ("people",))}
+    for whole, without in zip(both[()], both[("people",)], strict=True):
+        assert (whole.steps, whole.targets) == (without.steps, without.targets)
+        assert [feed.share for feed in whole.stage.feeds] == [feed.share for feed in without.stage.feeds]
+        for feed in without.stage.feeds:
+            assert not any(map(feed.has, ("ravdess", "crema-d", "speechocean")))
+        assert [feed.has("twin-ravdess") for feed in without.stage.feeds] == [False, True, False, True, False]
+    with pytest.raises(UsageError, match="no feed of this preset has `stand_in`"):
+        plan(stages({"1": TABLE}, "x"), ["people"])
+
+
+def test_without_tuning_the_language_model_is_frozen_and_everything_else_is_as_it_was() -> None:
+    for whole, frozen in zip(plan(preset("people")), plan(preset("people"), ["tuning"]), strict=True):
+        assert "lm" not in frozen.stage.lr.learning() and frozen.stage.lr.adapter == whole.stage.lr.adapter
+        assert (frozen.steps, frozen.targets, frozen.stage.feeds) == (whole.steps, whole.targets, whole.stage.feeds)
+
+
+def test_what_we_give_away_learns_from_open_speech_alone() -> None:
+    for name in ("mini", "short"):
+        closed = ("ravdess", "tess", "savee", "emodb", "nonverbal", "esc50")
+        assert not any(name in share.datasets for share in config.read(name).shares for name in closed)
+        assert any("speechocean*" in share.datasets for share in config.read(name).shares)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [({"speed": 0.5}, "speed must be at least 0 and below 0.5"), ({"silence": 9}, "silence must be 0 to 5 s")],
+)
+def test_an_augmentation_that_cannot_be_is_told(changes: dict[str, float], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        stages({"1": TABLE | {"augment": changes}}, "mine.toml")

@@ -60,15 +60,15 @@ def add(parser: argparse.ArgumentParser) -> None:
     echat.add_argument(
         "--preset",
         metavar="NAME",
-        help="preset: full, mini, mini-lora, short, tiny, or your own .toml file (default: mini)",
+        help="preset: full, mini, mini-lora, people, short, tiny, or your own .toml file (default: mini)",
     )
     echat.add_argument("--stage", metavar="N", help="stage: 1, 2 (2a, 2b), 3 or prefer (default: 1 to 3)")
     echat.add_argument(
         "--from", dest="start", metavar="DIR", type=Path, help="checkpoint or training run to start from"
     )
-    echat.add_argument("--ablate", metavar="WHAT,…", help="training tasks to leave out: understanding, think")
+    echat.add_argument("--ablate", metavar="WHAT,…", help="parts to leave out: understanding, think, people, tuning")
     echat.add_argument("--scale", metavar="X", type=float, help="shorten all stages to this share of their steps")
-    echat.add_argument("--encoder", metavar="FILE", help="weights of the encoder (.safetensors)")
+    echat.add_argument("--encoder", metavar="FILE", help="weights of the encoder (.safetensors, or Moonshine's folder)")
     echat.add_argument("--lm", metavar="FILE", help="weights of the language model (GGUF file of SmolLM2)")
     echat.add_argument("--look-every", metavar="N", type=int, help="steps between evaluations on held-out records")
     echat.add_argument(

@@ -317,13 +317,18 @@ def _all_labels(record: Record) -> dict[str, str]:
 
 
 def _asked(record: Record, rng: random.Random) -> tuple[bool, tuple[str, ...]]:
-    """Return whether to ask for the words, and the labels to ask for: as in the task, or drawn at random."""
+    """Return whether to ask for the words, and the labels to ask for: as in the task, or drawn at random.
+
+    Of several labels, one alone is asked for in half of the cases, because users ask for one.
+    """
     if not record.wav:
         raise Unfit(record.key, "no recording")
     known = tuple(record.heard.known())
     wanted = understanding(record)
     if wanted is not None:
         words, dimensions = wanted[0], tuple(name for name in wanted[1] if name in known)
+        if len(dimensions) > 1 and rng.random() < 0.5:
+            dimensions = (rng.choice(dimensions),)
     else:
         words, dimensions = True, known
         if rng.random() < WORDS_ONLY:

@@ -26,6 +26,8 @@ ARMS = {  # ablated parts → name of the arm
     ("understanding",): "no-understanding",
     ("think",): "no-think",
     ("think", "understanding"): "neither",
+    ("people",): "no-people",
+    ("tuning",): "frozen",
 }
 MODES = {
     "labels": "each known label of a record, with one prompt per label",

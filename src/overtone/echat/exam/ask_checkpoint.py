@@ -153,7 +153,10 @@ def predict(
         elif mode == "speech":
             _speak(machine, records, answers, wanted, modes)
         else:
-            _ask(machine, heard, records, answers, mode, wanted.token_limit(mode, machine.tok))
+            longest = wanted.token_limit(mode, machine.tok)
+            if mode == "words" and not wanted.longest:  # recordings may have more words than the open set's
+                longest = max(longest, *(round(1.5 * len(machine.tok.encode(r.question))) for r in records))
+            _ask(machine, heard, records, answers, mode, longest)
         say(f"  {mode}: {time.monotonic() - began:.1f} s")
     return [
         Prediction(

@@ -5,7 +5,7 @@ On a GPU, separate processes make the batches, so that training does not wait fo
 
 from __future__ import annotations
 
-import fnmatch
+import functools
 import os
 import random
 import signal
@@ -23,7 +23,7 @@ from overtone.echat.data.exchange_records import CHAT, Record, TextRecord, Turn
 from overtone.echat.data.layout import ClipRef, Think, Tokens
 from overtone.echat.data.record_origins import heard_in, sound_of
 from overtone.echat.learn import mixing
-from overtone.echat.learn.batches import RATE, Batch, Clips, augment_wave, collate
+from overtone.echat.learn.batches import RATE, Batch, Clips, Played, augment_wave, collate, play
 from overtone.echat.learn.mixing import Measured, Mixture, Source
 from overtone.echat.learn.stages import CLIP_SECONDS, Stage, StageRun
 from overtone.echat.net.config import ModelConfig, SpeechConfig, positions
@@ -131,7 +131,8 @@ def sources(stage: Stage, records: Sequence[Record]) -> list[Source]:
     """
     out = []
     for feed in stage.feeds:
-        chosen = [r for r in records if not feed.datasets or any(fnmatch.fnmatch(r.dataset, d) for d in feed.datasets)]
+        takes = functools.cache(feed.has)
+        chosen = [record for record in records if takes(record.dataset)]
         if not chosen and not feed.needed:
             continue
         thoughts: tuple[Think, ...] = ("",)
@@ -139,9 +140,11 @@ def sources(stage: Stage, records: Sequence[Record]) -> list[Source]:
             thoughts = ("label", "natural") if stage.think == "both" else (stage.think,)
         for thought in thoughts:
             name = f"{feed.name}:{thought}" if len(thoughts) > 1 else feed.name
-            weight = feed.weight / len(thoughts)
-            source = Source(chosen, feed.task, weight, feed.style, (thought,), feed.streaming, name=name)
-            out.append(msgspec.structs.replace(source, reply_tag=stage.reply_tag, all_heard=stage.all_heard))
+            source = Source(
+                chosen, feed.task, feed.weight / len(thoughts), feed.style, (thought,), feed.streaming,
+                stage.reply_tag, stage.all_heard, name, share=feed.share,
+            )  # fmt: skip
+            out.append(source)
     return out
 
 
@@ -179,7 +182,8 @@ class Stream(IterableDataset):
         for source in self.sources:
             left = ", ".join(f"{count} left out ({why})" for why, count in source.left_out.items())
             used = sum(1 for n in source.lengths if n)
-            yield f"{source.name} × {source.weight:g}: {used} records{'; ' + left if left else ''}"
+            part = f", share {source.share:g}" if source.share else ""
+            yield f"{source.name} × {source.weight:g}{part}: {used} records{'; ' + left if left else ''}"
         for name in self.absent:
             yield f"{name}: skipped, because no such data was given"
 
@@ -214,18 +218,27 @@ class Stream(IterableDataset):
     def batch(self, picks: Sequence[tuple[int, int]], index: int) -> Batch:
         """Build the batch of some records, given as (source, index)."""
         laid = []
+        how, played = self.run.stage.augment, []
         for nth, (source, at) in enumerate(picks):
             rng = random.Random(((self.seed * 1_000_003 + index) * 4_096 + nth) * 257 + self.rank)
             laid.append(self.sources[source].lay_out(at, self.tok, rng))
-        return self.collate(laid, self.sources[picks[0][0]].task, index)
+            if how.speed or how.silence:  # drawn last, so that other presets keep their random numbers
+                played += [play(round(self.corpus.seconds(clip) * RATE), how, rng) for clip in laid[-1].clips]
+        return self.collate(laid, self.sources[picks[0][0]].task, index, played)
 
-    def collate(self, laid: Sequence[layout.Sequence], task: str, index: int = 0) -> Batch:
-        """Build a batch of sequences."""
+    def collate(
+        self, laid: Sequence[layout.Sequence], task: str, index: int = 0, played: Sequence[Played] = ()
+    ) -> Batch:
+        """Build a batch of sequences. `played` says how each clip is played; without it, as it is."""
         clips = [[self.corpus.number(clip) for clip in sequence.clips] for sequence in laid]
-        slots = [[positions(self.model, int(self.clips.sizes[clip])) for clip in row] for row in clips]
+        sizes = iter([one.whole for one in played] or [int(self.clips.sizes[clip]) for row in clips for clip in row])
+        slots = [[positions(self.model, next(sizes)) for _ in row] for row in clips]
         heard = [sequence.heard for sequence in laid] if self.run.stage.ctc else [[[]] * len(row) for row in clips]
         labels = [sequence.labels for sequence in laid] if self.run.stage.cues else ()
-        return collate(laid, clips, slots, heard, labels, task, index)
+        batch = collate(laid, clips, slots, heard, labels, task, index)
+        if played:
+            batch.played = torch.tensor(played, dtype=torch.int64)
+        return batch
 
     def ready(self, batch: Batch, step: int) -> Batch:
         """Return a batch on the device, with the waveforms of its clips. Step 0 is an evaluation, without
@@ -291,7 +304,8 @@ def survey(corpus: Corpus, runs: Sequence[StageRun], model: ModelConfig, tok: To
 
 def survey_key(source: Source, stage: Stage) -> Any:
     """Return a key that is equal for lists with equal measurements."""
-    return source.laid_out, stage.sequence, tuple(map(id, source.records))
+    how = stage.augment
+    return source.laid_out, stage.sequence, how.speed, how.silence, tuple(map(id, source.records))
 
 
 def limits(model: ModelConfig, stage: Stage) -> tuple[Callable[[float], int], int]:
@@ -301,7 +315,7 @@ def limits(model: ModelConfig, stage: Stage) -> tuple[Callable[[float], int], in
     def count(seconds: float) -> int:
         if model.encoder.kind == "whisper" and seconds > model.encoder.longest:
             return most + 1  # longer than the encoder allows
-        return positions(model, round(seconds * RATE))
+        return positions(model, round(stage.augment.longest(seconds) * RATE))
 
     return count, most
 

@@ -6,9 +6,10 @@ is one, and a batch refers to its clips by index.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -19,11 +20,13 @@ from overtone.echat.data.layout import AUDIO, IGNORED
 from overtone.echat.learn.stages import Augment
 from overtone.echat.net.config import RATE
 
-__all__ = ["IGNORED", "RATE", "SLOT", "Batch", "Clips", "augment_wave", "collate", "mel_augmenter", "widen"]
+__all__ = [
+    "IGNORED", "RATE", "SLOT", "Batch", "Clips", "Played", "augment_wave", "collate", "mel_augmenter", "play", "widen",
+]  # fmt: skip
 
 SLOT = -1  # placeholder for an adapter output
 _PIECE = 1 << 25  # samples that are copied to the device at a time
-HERE = ("clips", "slots", "ctc_ids", "ctc_lengths")  # fields of a batch that stay on the CPU
+HERE = ("clips", "played", "slots", "ctc_ids", "ctc_lengths")  # fields of a batch that stay on the CPU
 
 
 class Laid(Protocol):
@@ -48,6 +51,7 @@ class Batch:
     labels: torch.Tensor  # (C, dimensions) label indices, -1 = unknown
     slots: torch.Tensor  # (C,) adapter outputs of each clip
     clips: torch.Tensor  # (C,) indices in the bank of clips
+    played: torch.Tensor | None = None  # (C, 3) how each clip is played; None: as it is
     wave: torch.Tensor | None = None  # (C, samples) float32 at 16 kHz; from the bank, see Clips.fill
     wave_lengths: torch.Tensor | None = None  # (C,)
     numbers: torch.Tensor | None = None  # (B, n) regression targets of each row
@@ -190,7 +194,43 @@ class Clips:
             short = self.bank[(starts[:, None] + at).clamp_(max=len(self.bank) - 1)]
             short.masked_fill_(at >= batch.wave_lengths[:, None], 0)
         batch.wave = short.float() / 32768.0
+        if batch.played is not None and len(numbers):
+            batch.wave = played_waves(batch.wave, batch.wave_lengths, batch.played)
+            batch.wave_lengths = batch.played[:, 2].to(self.device, non_blocking=True)
         return batch
+
+
+class Played(NamedTuple):
+    """How an augmented clip is played, in samples: its length at its speed, the silence before it, and the whole."""
+
+    length: int
+    before: int
+    whole: int
+
+
+def play(samples: int, how: Augment, rng: random.Random) -> Played:
+    """Draw the speed of a clip and the silence around it."""
+    length = max(1, round(samples / rng.uniform(1 - how.speed, 1 + how.speed)))
+    silent = how.silence if rng.random() < 0.5 else 0.0
+    before, after = (round(rng.uniform(0, silent) * RATE) for _ in range(2))
+    return Played(length, before, before + length + after)
+
+
+def played_waves(wave: torch.Tensor, lengths: torch.Tensor, played: torch.Tensor) -> torch.Tensor:
+    """Return clips (C, n) of `lengths` samples (C,) as they are played (C, 3).
+
+    A clip is stretched by a cubic through four samples, so its pitch changes with its speed, as that of a record.
+    """
+    count, before, _ = (part[:, None] for part in played.to(wave.device, non_blocking=True).unbind(1))
+    last = (lengths - 1).clamp(min=0)[:, None]
+    at = torch.arange(int(played[:, 2].max()), device=wave.device)[None] - before  # (C, whole)
+    place = at.double() * (last.double() / (count - 1).clamp(min=1))
+    place = place.clamp(min=0).minimum(last.double())
+    first = place.floor().long()
+    t = (place - first).to(wave.dtype)
+    a, b, c, d = (wave.gather(1, (first + k).clamp(min=0).minimum(last)) for k in (-1, 0, 1, 2))
+    out = b + 0.5 * t * (c - a + t * (2 * a - 5 * b + 4 * c - d + t * (3 * (b - c) + d - a)))  # Catmull–Rom
+    return out * ((at >= 0) & (at < count))
 
 
 # ── augmentation ────────────────────────────────────────────────────────────────────────────────────────────────────

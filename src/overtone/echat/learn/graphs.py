@@ -300,7 +300,7 @@ class Listener:
 
     def __call__(self, wave: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         clips, samples = wave.shape
-        frames = adapter_length(self.ears.encoder.frames(lengths))
+        frames = adapter_length(self.ears.encoder.frames(lengths)) + self.ears.adapter.config.voice
         if clips * samples > MOST:
             return self.ears(wave, lengths), frames
         more = rounded(clips, CLIPS) - clips

@@ -44,6 +44,7 @@ class Source(Struct):
     lengths: Many[int] = ()
     targets: Many[int] = ()  # number of predicted positions; () = not counted
     left_out: dict[str, int] = field(default_factory=dict)  # reason → number of records
+    share: float = 0.0  # of the records of all lists that are laid out alike and have a share; 0 = none
 
     @property
     def laid_out(self) -> tuple[object, ...]:
@@ -147,13 +148,14 @@ class Mixture:
         least = min(budget, targets / dense) if dense else budget  # positions of a batch of the densest list
         self._charges: list[NDArray[np.float64]] = []  # the fraction of a batch that a record fills; 0: left out
         sizes, batches, before = (dict.fromkeys(self.tasks, 0.0) for _ in range(3))
-        for number, source in enumerate(sources):
-            length = np.array(source.lengths, np.float64)
-            room = np.array([source.room(at) for at in range(len(length))])
+        lengths = [np.array(source.lengths, np.float64) for source in sources]
+        rooms = [np.array([source.room(at) for at in range(len(source.lengths))]) for source in sources]
+        for source, length, room in zip(sources, lengths, rooms, strict=True):
             self._charges.append(
                 np.maximum(length / (room * budget), np.array(source.targets or [0] * len(length)) / targets)
             )
-            usable, taken = length > 0, math.prod(self._taken(number))
+        for number, (source, length, room) in enumerate(zip(sources, lengths, rooms, strict=True)):
+            usable, taken = length > 0, self._taken(number)
             if taken:
                 sizes[source.task] += taken
                 batches[source.task] += taken * float(self._charges[number][usable].mean())
@@ -215,10 +217,22 @@ class Mixture:
     def _steps(self, task: str, epoch: int) -> int:
         return len(self.plan(task, epoch)) // self.world
 
-    def _taken(self, number: int) -> tuple[int, int]:
-        """Return how many records an epoch takes from a list, and how often it uses each of them."""
+    def _taken(self, number: int) -> int:
+        """Return how many records an epoch takes from a list, repetitions included.
+
+        Lists with a share together take as many as they have, weights included.
+        """
+        source = self.sources[number]
+        if not source.share:
+            return self._own(number)
+        alike = [n for n, other in enumerate(self.sources) if other.share and other.laid_out == source.laid_out]
+        every = sum(self._own(n) for n in alike)
+        return max(round(every * source.share / sum(self.sources[n].share for n in alike)), 1)
+
+    def _own(self, number: int) -> int:
+        """Return how many records of a list its weight asks for."""
         weight, usable = self.sources[number].weight, int(np.count_nonzero(self._charges[number]))
-        return (usable, int(weight)) if weight >= 1 else (min(usable, max(round(usable * weight), 1)), 1)
+        return usable * int(weight) if weight >= 1 else min(usable, max(round(usable * weight), 1))
 
     def _picks(
         self, task: str, rng: np.random.Generator
@@ -229,13 +243,15 @@ class Mixture:
         for number, source in enumerate(self.sources):
             if source.task != task:
                 continue
-            usable, (some, times) = np.flatnonzero(self._charges[number]), self._taken(number)
-            if some < len(usable):
-                usable = np.sort(rng.choice(usable, some, replace=False))
-            for time in range(times):
-                picks += [(number, at) for at in usable.tolist()]
+            usable = np.flatnonzero(self._charges[number])
+            whole, more = divmod(self._taken(number), max(len(usable), 1))
+            rounds = [usable] * whole
+            if more:
+                rounds.append(np.sort(rng.choice(usable, more, replace=False)))
+            for time, some in enumerate(rounds):
+                picks += [(number, at) for at in some.tolist()]
                 # A repeated list is used completely before its next repetition.
-                keys.append((time + rng.random(len(usable))) / times)
+                keys.append((time + rng.random(len(some))) / len(rounds))
         charges = np.array([self._charges[number][at] for number, at in picks], np.float64)
         return picks, charges, np.argsort(np.concatenate(keys), kind="stable")
 

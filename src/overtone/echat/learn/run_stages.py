@@ -94,7 +94,7 @@ def run(settings: Settings, say: Callable[[str], None]) -> bool:
 def _run(settings: Settings, say: Callable[[str], None], should_stop: Callable[[], bool]) -> bool:
     deadline = time.monotonic() + 60 * settings.minutes
     config = given(configs.read(settings.preset), settings)
-    table = stages(config.stage, settings.preset)
+    table = stages(config.stage, settings.preset, config.shares)
     planned = plan(table, settings.ablate, settings.scale, each=settings.steps)
     chosen = {r.name for r in plan(table, settings.ablate, settings.scale, settings.stage)}
     corpus = Corpus(settings.data)
@@ -233,7 +233,9 @@ def finished(settings: Settings, run: StageRun) -> bool:
 
 def recipe_name(config: Config, settings: Settings) -> str:
     """Return a hash of the settings that all arms and seeds of an ablation share: sizes, stages and step counts."""
-    shared = (_sizes(config), config.stage, settings.scale, settings.steps)
+    shared: tuple[Any, ...] = (_sizes(config), config.stage, settings.scale, settings.steps)
+    if config.shares:
+        shared = (*shared, config.shares)
     return hashlib.sha256(msgspec.json.encode(shared, order="deterministic")).hexdigest()[:16]
 
 

@@ -10,19 +10,20 @@ This module does not need torch.
 
 from __future__ import annotations
 
+import fnmatch
 import itertools
 import math
-from collections.abc import Iterable, Mapping
-from typing import Literal
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct, field
 
-from overtone.echat.net.config import PARTS, convert
+from overtone.echat.net.config import PARTS, Share, convert
 from overtone.errors import UsageError
 from overtone.spec import suggest
 
-ABLATIONS = ("understanding", "think")
+ABLATIONS = ("understanding", "think", "people", "tuning")
 CLIP_SECONDS = (0.2, 200.0)  # limits of a query's clip, as published
 
 
@@ -31,17 +32,31 @@ class Feed(Struct, frozen=True, forbid_unknown_fields=True):
 
     task: Literal["s2t", "t2s", "s2s", "t2t"]
     weight: float = 1.0
+    share: float = 0.0  # of the records of all lists with this task, style and thinking that have a share; 0 = none
     style: Literal["understand", "chat"] = "chat"  # for s2t: transcript and labels, or an answer
     think: bool = False  # think before the answer
     streaming: float = 0.0  # share of the sequences whose text and speech are interleaved
     datasets: tuple[str, ...] = ()  # only records of these datasets, as file-name patterns; () = all
+    without: tuple[str, ...] = ()  # no records of these datasets
+    stand_in: tuple[str, ...] = ()  # if `datasets` are recordings of people: the synthetic ones for the arm without
     needed: bool = True  # raise an error if there are no such records; otherwise skip the list
+    label: str = ""  # in logs, in place of the datasets
 
     @property
     def name(self) -> str:
         """The list's name in logs."""
         style = "understand" if self.style == "understand" else ""
-        return "-".join(filter(None, (self.task, style, "think" if self.think else "", *self.datasets)))
+        of = (self.label,) if self.label else self.datasets
+        return "-".join(filter(None, (self.task, style, "think" if self.think else "", *of)))
+
+    def has(self, dataset: str) -> bool:
+        """Return whether the list takes records of a dataset."""
+        listed = not self.datasets or _fits(dataset, self.datasets)
+        return listed and not _fits(dataset, self.without)
+
+
+def _fits(dataset: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatch.fnmatch(dataset, pattern) for pattern in patterns)
 
 
 class Rates(Struct, frozen=True, forbid_unknown_fields=True):
@@ -66,13 +81,27 @@ class Augment(Struct, frozen=True, forbid_unknown_fields=True):
 
     For encoders that read a log-mel spectrogram, `specaug` masks 2×10 mel bands and 2×50 frames, and `specsub` replaces
     3 sections of up to 30 frames by others. An encoder that reads the waveform gets the same time masks. Instead of
-    masked bands, it gets a gain of up to ±`gain` dB and noise at least `noise` dB below the voice.
+    masked bands, it gets a gain of up to ±`gain` dB and noise at least `noise` dB below the voice. For all encoders,
+    clips are played up to the share `speed` slower or faster, which changes their pitch too, and half of them get up to
+    `silence` seconds of silence before and after.
     """
 
     specaug: bool = False
     specsub: bool = False
     gain: float = 0.0
     noise: float = 0.0  # 0 = none
+    speed: float = 0.0  # 0.15: 15 %
+    silence: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.speed < 0.5:
+            raise ValueError(f"augment: speed must be at least 0 and below 0.5, not {self.speed:g}")
+        if not 0 <= self.silence <= 5:
+            raise ValueError(f"augment: silence must be 0 to 5 s, not {self.silence:g}")
+
+    def longest(self, seconds: float) -> float:
+        """Return the maximum length of an augmented clip."""
+        return seconds / (1 - self.speed) + 2 * self.silence
 
 
 class Stage(Struct, frozen=True, forbid_unknown_fields=True):
@@ -113,6 +142,8 @@ class Stage(Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("listen: every feed must have audio: s2t or s2s")
         if any(feed.weight <= 0 for feed in self.feeds):
             raise ValueError("feeds: a weight must be above 0; remove the table instead")
+        if any(not 0 <= feed.share <= 1 for feed in self.feeds):
+            raise ValueError("feeds: a share must be above 0 and at most 1")
 
 
 class StageRun(Struct, frozen=True):
@@ -125,12 +156,35 @@ class StageRun(Struct, frozen=True):
     targets: int
 
 
-def stages(tables: Mapping[str, object], where: str) -> dict[str, Stage]:
-    """Read a preset's `[stage.N]` tables in order. Raises UsageError with the invalid table and key.
+def stages(tables: Mapping[str, object], where: str, shares: Sequence[Share] = ()) -> dict[str, Stage]:
+    """Read a preset's `[stage.N]` tables in the order of their names. Raises UsageError with the invalid table and key.
 
-    `[stage.prefer]` is excluded, because it is not part of a normal run (`prefer.py` reads it).
+    Understanding tasks are divided by `shares`. `[stage.prefer]` is excluded, because it is not part of a normal run
+    (`prefer.py` reads it).
     """
-    return {n: convert(table, Stage, f"{where}: [stage.{n}]") for n, table in tables.items() if n != "prefer"}
+    names = sorted(name for name in tables if name != "prefer")
+    return {n: _shared(convert(tables[n], Stage, f"{where}: [stage.{n}]"), shares) for n in names}
+
+
+def _shared(stage: Stage, shares: Sequence[Share]) -> Stage:
+    """Return the stage with a list per share in place of each understanding list that takes all datasets."""
+    every = {name for share in shares for name in (*share.datasets, *share.stand_in)}
+    feeds: list[Feed] = []
+    for feed in stage.feeds:
+        if not shares or feed.style != "understand" or feed.datasets:
+            feeds.append(feed)
+            continue
+        for share in shares:
+            changes: dict[str, Any] = {
+                "share": share.share,
+                "datasets": share.datasets,
+                "without": () if share.datasets else tuple(sorted(every)),
+                "stand_in": share.stand_in,
+                "needed": False,
+                "label": share.name,
+            }
+            feeds.append(msgspec.structs.replace(feed, **changes))
+    return msgspec.structs.replace(stage, feeds=tuple(feeds))
 
 
 def plan(
@@ -141,6 +195,8 @@ def plan(
     - understanding: stage 1 is removed. Its steps and target tokens go to the other stages in proportion to their own
       steps, so that arms differ in what they learn, not in how much.
     - think: no feed thinks. Sequences without a thought have fewer targets, so a step has more sequences.
+    - people: lists of recordings of people are replaced by their synthetic stand-ins.
+    - tuning: the language model's weights never change.
 
     `scale` multiplies the length of every stage; `each` sets the steps of every stage. `only` selects one stage, or a
     group (2 means 2a and 2b). Raises UsageError.
@@ -148,6 +204,8 @@ def plan(
     ablate = set(ablate)
     for name in sorted(ablate - set(ABLATIONS)):
         raise UsageError(f"unknown --ablate {name!r}{suggest(name, ABLATIONS)}")
+    if "people" in ablate and not any(feed.stand_in for stage in stages.values() for feed in stage.feeds):
+        raise UsageError("--ablate people: no feed of this preset has `stand_in`; use the preset people")
     if not 0 < scale <= 1000:
         raise UsageError("--scale must be above 0")
     steps = {name: each or max(1, round(stage.steps * scale)) for name, stage in stages.items()}
@@ -160,12 +218,7 @@ def plan(
     more_steps = apportion(sum(steps[name] for name in freed), weights)
     more_targets = apportion(sum(targets[name] for name in freed), weights)
     runs = [
-        StageRun(
-            name,
-            _without_thoughts(stages[name]) if "think" in ablate else stages[name],
-            steps[name] + more_steps[i],
-            targets[name] + more_targets[i],
-        )
+        StageRun(name, _ablated(stages[name], ablate), steps[name] + more_steps[i], targets[name] + more_targets[i])
         for i, name in enumerate(kept)
     ]
     if only:
@@ -177,11 +230,23 @@ def plan(
     return runs
 
 
-def _without_thoughts(stage: Stage) -> Stage:
-    """Return the stage with feeds that do not think."""
-    return msgspec.structs.replace(
-        stage, feeds=tuple(msgspec.structs.replace(feed, think=False) for feed in stage.feeds)
-    )
+def _ablated(stage: Stage, ablate: Container[str]) -> Stage:
+    """Return the stage without thoughts, people or a trained language model."""
+    feeds: Iterable[Feed] = stage.feeds
+    if "think" in ablate:
+        feeds = [msgspec.structs.replace(feed, think=False) for feed in feeds]
+    if "people" in ablate:
+        people = tuple(sorted({name for feed in feeds for name in feed.datasets if feed.stand_in}))
+        feeds = [_without_people(feed, people) for feed in feeds]
+    rates = msgspec.structs.replace(stage.lr, lm=0.0) if "tuning" in ablate else stage.lr
+    return msgspec.structs.replace(stage, feeds=tuple(feeds), lr=rates)
+
+
+def _without_people(feed: Feed, people: tuple[str, ...]) -> Feed:
+    """Return the list with stand-ins, or without recordings of people."""
+    if feed.stand_in:
+        return msgspec.structs.replace(feed, datasets=feed.stand_in, stand_in=())
+    return msgspec.structs.replace(feed, without=tuple(sorted({*feed.without, *people})))
 
 
 def apportion(whole: int, weights: list[int]) -> list[int]:

@@ -134,10 +134,10 @@ def clip_of(x: Exchange, seed: int, take: int = 0) -> Clip:
         snr=_within(HELD_SNR if held else SNR, delivery),
         seed=seed,
     )
-    return _varied(plain, random_of(seed, "day", x.part, x.person), *x.manner)
+    return varied(plain, random_of(seed, "day", x.part, x.person), *x.manner)
 
 
-def _varied(clip: Clip, rng: np.random.Generator, rate: float, span: float, level: float) -> Clip:
+def varied(clip: Clip, rng: np.random.Generator, rate: float, span: float, level: float) -> Clip:
     """Return the clip with random variation, on top of a style's pace, pitch range and level."""
     f0, formants, pace, wide = (math.exp(rng.uniform(-w, w)) for w in (0.06, 0.03, 0.07, 0.12))
     gain, tilt, place = float(rng.uniform(-3, 3)), float(rng.uniform(-0.4, 0.4)), float(rng.random())

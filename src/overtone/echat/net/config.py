@@ -28,8 +28,9 @@ LIMIT = 1 << 20  # maximum bytes of a configuration file
 class EncoderConfig(Struct, frozen=True, forbid_unknown_fields=True):
     """The speech encoder.
 
-    `source` is `random`, `package` (Moonshine tiny from moonshine-voice), or a Hugging Face folder or name. `weights`
-    is a safetensors file with the same state, for a machine without the package or that folder.
+    `source` is `random`, `package` (Moonshine tiny from moonshine-voice), `moonshine-base` (no Python package has it:
+    give `weights`), or a Hugging Face folder or name. `weights` is a safetensors file with the same state or, for
+    Moonshine, the folder with its `encoder_model.onnx`.
     """
 
     kind: Literal["whisper", "moonshine", "small"]
@@ -59,6 +60,7 @@ class AdapterConfig(Struct, frozen=True, forbid_unknown_fields=True):
     heads: int = 4
     dropout: float = 0.1
     level: bool = False  # scale its outputs to the magnitude of the LM's embeddings
+    voice: int = 0  # additional outputs before the others that describe the whole clip; needs the encoder's taps
 
 
 class LoraConfig(Struct, frozen=True, forbid_unknown_fields=True):
@@ -109,6 +111,25 @@ class ModelConfig(Struct, frozen=True, forbid_unknown_fields=True):
     speech: SpeechConfig
 
 
+class Share(Struct, frozen=True, forbid_unknown_fields=True):
+    """One kind of speech in the understanding tasks of all stages.
+
+    `datasets` are file-name patterns of its datasets; () stands for all that no other share names. `stand_in` names the
+    synthetic datasets that replace recordings of people in the arm without people.
+    """
+
+    name: str
+    share: float
+    datasets: tuple[str, ...] = ()
+    stand_in: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not 0 < self.share <= 1:
+            raise ValueError(f"shares: {self.name} must be above 0 and at most 1, not {self.share:g}")
+        if self.stand_in and not self.datasets:
+            raise ValueError(f"shares: {self.name} has stand_in, but no datasets that they replace")
+
+
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
     """A complete configuration. `stage` has the raw `[stage.N]` tables, which `stages.stages` reads."""
 
@@ -117,6 +138,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     about: str = ""
     save_minutes: float = 5.0  # between intermediate checkpoints
     dtype: Literal["float32", "float16"] = "float32"  # number type of a finished stage's weights
+    shares: tuple[Share, ...] = ()  # of the speech in understanding tasks; a share without data goes to the others
     stage: dict[str, Any] = {}
 
 
@@ -212,8 +234,9 @@ def _check(model: ModelConfig, where: str) -> None:
     for name, part in parts:
         for field in part.__struct_fields__:
             value = getattr(part, field)
-            if isinstance(value, int) and not isinstance(value, bool) and value < 1:
-                raise UsageError(f"{where}: model.{name}.{field} must be at least 1, not {value}")
+            least = 0 if field == "voice" else 1
+            if isinstance(value, int) and not isinstance(value, bool) and value < least:
+                raise UsageError(f"{where}: model.{name}.{field} must be at least {least}, not {value}")
     for name, width, heads in (
         ("encoder", model.encoder.dim, model.encoder.heads),
         ("adapter", model.adapter.dim, model.adapter.heads),
@@ -225,6 +248,8 @@ def _check(model: ModelConfig, where: str) -> None:
     for tap in model.encoder.taps:
         if not 0 <= tap < model.encoder.layers:
             raise UsageError(f"{where}: model.encoder.taps: {tap} is outside 0 to {model.encoder.layers - 1}")
+    if model.adapter.voice and not model.encoder.taps:
+        raise UsageError(f"{where}: model.adapter.voice describes a clip by model.encoder.taps; give both or neither")
     if not 0 < model.encoder.longest < math.inf:
         raise UsageError(f"{where}: model.encoder.longest must be a number above 0, not {model.encoder.longest}")
     if (lora := model.lm.lora) is not None:
@@ -261,4 +286,4 @@ def adapter_length(n: Any) -> Any:
 
 def positions(model: ModelConfig, samples: int) -> int:
     """Return the number of language model positions of a clip, without its begin and end marks."""
-    return int(adapter_length(frames(model.encoder, samples)))
+    return int(adapter_length(frames(model.encoder, samples))) + model.adapter.voice

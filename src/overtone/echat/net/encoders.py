@@ -22,6 +22,8 @@ from overtone.errors import DataError, UsageError
 from overtone.paths import shown, user_path
 
 Augment = Callable[[Tensor, Tensor], Tensor]
+BASE = "npm pack @usefulsensors/moonshine-js@0.1.15 && tar xzf usefulsensors-moonshine-js-0.1.15.tgz"
+BASE_FOLDER = "package/dist/model/base/quantized"  # in that package: 8-bit weights, MIT
 
 
 class Encoder(nn.Module):
@@ -264,17 +266,21 @@ def open_encoder(config: EncoderConfig, *, empty: bool = False) -> Encoder:
 
 def weights(config: EncoderConfig) -> dict[str, Tensor]:
     """Load the weights of the configured encoder. Raises UsageError or DataError."""
-    if config.weights:
+    given = user_path(config.weights) if config.weights else None
+    if given and config.kind == "moonshine" and (given.is_dir() or given.suffix in (".onnx", ".ort")):
+        return {name: torch.from_numpy(value) for name, value in moonshine_state(given).items()}
+    if given:
         from safetensors import SafetensorError
         from safetensors.torch import load_file
 
-        path = user_path(config.weights)
-        if not path.is_file():
-            raise UsageError(f"model.encoder.weights: no file {shown(str(path))}; correct the path, or remove the key")
+        if not given.is_file():
+            raise UsageError(f"model.encoder.weights: no file {shown(str(given))}; correct the path, or remove the key")
         try:
-            return {name: value.float() for name, value in load_file(path).items()}
+            return {name: value.float() for name, value in load_file(given).items()}
         except SafetensorError as error:
-            raise DataError(f"{shown(str(path))}: not a safetensors file ({error}); create or copy it again") from None
+            raise DataError(f"{shown(str(given))}: not a safetensors file ({error}); create or copy it again") from None
+    if config.source == "moonshine-base":
+        raise UsageError(f"Moonshine base is in no Python package; run: {BASE}; then add --encoder {BASE_FOLDER}")
     if config.kind == "moonshine":
         folder = user_path(config.source)
         if config.source == "package":

@@ -44,7 +44,8 @@ class Helpers(nn.Module):
         return (loss * counted).sum() / among
 
     def cues(self, heard: Tensor, lengths: Tensor, labels: Tensor) -> Tensor:
-        """Return the loss of the labels (C, dimensions), predicted from the mean of a clip's outputs.
+        """Return the loss of the labels (C, dimensions), predicted from the mean of a clip's outputs: all of
+        them, or those that describe its voice.
 
         It is a mean over the known labels.
         """

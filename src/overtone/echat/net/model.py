@@ -27,6 +27,7 @@ from overtone.errors import DataError
 from overtone.paths import shown
 
 IGNORE = -100  # a target without loss
+ALIGNED = 8  # masked attention on a GPU needs rows that are multiples of 16 bytes
 CHUNK = 4096  # positions whose logits are in memory at once: 0.8 GB in float32 for 50,000 tokens
 
 
@@ -118,20 +119,23 @@ def places(mask: Tensor, new: int) -> Tensor:
 class Adapter(nn.Module):
     """Maps encoder states to a quarter as many vectors of the language model's width, with causal convolutions.
 
-    The `beside` extra channels describe the whole clip; they are added to every vector.
+    The `beside` extra channels describe the whole clip; they are added to every vector. With `config.voice`, that many
+    vectors before the others also come from them. The helper loss for labels reads these vectors, so they learn to name
+    the voice as directly as a classifier on the encoder would.
     """
 
     strides = (1, 2, 2)
 
     def __init__(self, config: AdapterConfig, heard: int, beside: int, width: int) -> None:
         super().__init__()
-        self.heard = heard
+        self.config, self.heard = config, heard
         widths = (heard, config.dim, config.dim)
         self.convs = nn.ModuleList(nn.Conv1d(w, config.dim, 3, s) for w, s in zip(widths, self.strides, strict=True))
         self.linear, self.norm = nn.Linear(config.dim, config.dim), nn.LayerNorm(config.dim)
         self.beside = nn.Linear(beside, config.dim, bias=False) if beside else None
         if self.beside is not None:
             nn.init.zeros_(self.beside.weight)  # start at 0, so that the words are learnt first
+        self.voice = Voice(beside, config.voice, config.dim, config.dropout) if config.voice else None
         self.blocks = nn.ModuleList(
             Block(config.dim, config.heads, config.ffn, config.dropout) for _ in range(config.layers)
         )
@@ -143,7 +147,7 @@ class Adapter(nn.Module):
         self.helpers = Helpers(width)
 
     def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """Map x (C, T, heard + beside) and lengths (C,) to (C, T/4, width) and lengths."""
+        """Map x (C, T, heard + beside) and lengths (C,) to (C, voice + T/4, width) and lengths."""
         clip = x[:, :1, self.heard :]  # constant over time
         x = x[..., : self.heard]
         for conv in self.convs:
@@ -154,6 +158,10 @@ class Adapter(nn.Module):
         if self.beside is not None:
             x = x + self.beside(clip)
         x = F.dropout(x + sinusoids(x.shape[1], x.shape[2], x.device).to(x.dtype), drop)
+        if self.voice is not None:
+            x = torch.cat((self.voice(clip).to(x.dtype), x), 1)
+            x = F.pad(x, (0, 0, 0, -x.shape[1] % ALIGNED))
+            lengths = lengths + self.voice.count
         mask = within(lengths, x.shape[1])[:, None, None, :]
         for block in self.blocks:
             x = _run(block, self.checkpointing and self.training, x, mask)
@@ -161,6 +169,20 @@ class Adapter(nn.Module):
         if self.gain is not None:  # our addition: with a high rate and few clips, outputs grew tenfold
             x = (F.rms_norm(x.float(), x.shape[-1:]) * self.gain).to(x.dtype)
         return x, lengths
+
+
+class Voice(nn.Module):
+    """Maps the description of a clip (C, 1, beside) to `count` vectors (C, count, dim)."""
+
+    def __init__(self, beside: int, count: int, dim: int, dropout: float) -> None:
+        super().__init__()
+        self.count, self.dropout = count, dropout
+        self.hidden, self.out = nn.Linear(beside, 2 * dim), nn.Linear(2 * dim, count * dim)
+
+    def forward(self, clip: Tensor) -> Tensor:
+        """Describe each clip by a few vectors."""
+        hidden = F.dropout(F.gelu(self.hidden(clip)), self.dropout if self.training else 0.0)
+        return self.out(hidden).view(len(clip), self.count, -1)
 
 
 class EChat(nn.Module):
@@ -275,11 +297,14 @@ class EChat(nn.Module):
     def _helpers(self, batch: Batch, heard: Tensor | None, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
         """Compute the auxiliary losses that the stage uses."""
         ctc = cue = torch.zeros((), device=batch.ids.device)
+        voice = self.config.adapter.voice
         if heard is not None and lengths is not None and self.ctc:
             table = self.lm.get_input_embeddings().weight.detach()
-            slots = getattr(batch, "slots", lengths)
-            ctc = self.adapter.helpers.words(heard, slots, batch.ctc_ids, batch.ctc_lengths, table)
+            slots = getattr(batch, "slots", lengths) - voice
+            ctc = self.adapter.helpers.words(heard[:, voice:], slots, batch.ctc_ids, batch.ctc_lengths, table)
         if heard is not None and lengths is not None and self.cues:
+            if voice:
+                heard, lengths = heard[:, :voice], torch.full_like(lengths, voice)
             cue = self.adapter.helpers.cues(heard, lengths, batch.labels)
         return ctc, cue
 
