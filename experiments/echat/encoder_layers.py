@@ -2,15 +2,19 @@
 
     python -m experiments.echat.encoder_layers --train data/echat/pack/train --test data/echat/pack/seen \\
         --test out/real/ravdess
+    python -m experiments.echat.encoder_layers --preset people --encoder FOLDER --train out/people/ravdess-0 \\
+        --train out/people/ravdess-1 --test out/people/test/ravdess-5
 
 A clip is its mean and spread over time after so many layers (0: before the first); the last row is what the encoder
-gives. The probe is a logistic regression in which every label weighs the same. Unweighted recall / chance.
+gives. `--encoder` is as for `overtone train`. The probe is a logistic regression in which every label weighs the same.
+Unweighted recall / chance.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -26,17 +30,19 @@ from overtone.echat.net import config
 from overtone.echat.net.encoders import open_encoder
 
 
-def heard(pack: Path, count: int) -> tuple[list[Record], Tensor]:
-    """Some records of a pack, and what each layer gives for them: (clips, layers + 1, 2·dim)."""
-    made = config.read("mini").model.encoder
-    encoder = open_encoder(msgspec.structs.replace(made, taps=tuple(range(made.layers)))).eval()
-    clips = Pack(pack)
-    records = [record for record in clips.records if record.wav]
+def heard(paths: Sequence[Path], count: int, preset: str, weights: str) -> tuple[list[Record], Tensor]:
+    """Some records of packs, and what each layer gives for them: (clips, layers + 1, 2·dim)."""
+    made = config.read(preset).model.encoder
+    made = msgspec.structs.replace(made, taps=tuple(range(made.layers)), weights=weights)
+    encoder = open_encoder(made).eval()
+    packs = {str(path): Pack(path) for path in paths}
+    records = [record for pack in packs.values() for record in pack.records if record.wav]
     records = random.Random(0).sample(records, min(count, len(records)))
     rows = []
     with torch.inference_mode():
         for record in records:
-            wave = torch.from_numpy(clips.clip(clip_index(record.wav)).astype(np.float32) / 32768)[None]
+            clip = packs[record.home].clip(clip_index(record.wav))
+            wave = torch.from_numpy(clip.astype(np.float32) / 32768)[None]
             states = encoder(wave, torch.tensor([wave.shape[1]]))[0][0]  # (T, width)
             last, taps = states[:, : made.dim], states[0, made.dim :].view(made.layers, 2 * made.dim)
             spread = F.layer_norm(last.std(0, correction=0), (made.dim,))
@@ -66,13 +72,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m experiments.echat.encoder_layers", description=(__doc__ or "").partition("\n")[0]
     )
-    parser.add_argument("--train", metavar="PACK", type=Path, required=True)
+    parser.add_argument("--train", metavar="PACK", type=Path, action="append", required=True)
     parser.add_argument("--test", metavar="PACK", type=Path, action="append", required=True)
     parser.add_argument("--clips", metavar="N", type=int, default=3000, help="to fit on (3000)")
+    parser.add_argument("--preset", default="mini", help="whose encoder (mini)")
+    parser.add_argument("--encoder", metavar="FILE", default="", help="its weights, if no package has them")
     given = parser.parse_args()
     torch.manual_seed(0)
-    records, x = heard(given.train, given.clips)
-    tests = {path.name: heard(path, 400) for path in given.test}
+    records, x = heard(given.train, given.clips, given.preset, given.encoder)
+    tests = {path.name: heard([path], 400, given.preset, given.encoder) for path in given.test}
     for dimension, labels in DIMENSIONS.items():
         at = [i for i, record in enumerate(records) if getattr(record.heard, dimension)]
         y = torch.tensor([labels.index(getattr(records[i].heard, dimension)) for i in at])

@@ -33,12 +33,16 @@ PARTS = {
     "ravdess": "RAVDESS",
     "nonverbal": "nonverbal",
     "speechocean": "speechocean",
+    "speechocean-test": "speechocean, test split",
+    "librispeech": "LibriSpeech",
 }
 ARMS = {
     "full": "full",
     "no-understanding": "− understanding",
     "no-think": "− think",
     "neither": "− both",
+    "no-people": "− people",
+    "frozen": "frozen language model",
     "whole": "`mini`",
 }
 PUBLISHED = {  # points of EChat-eval's automatic score by which an arm is below the complete model
@@ -46,6 +50,7 @@ PUBLISHED = {  # points of EChat-eval's automatic score by which an arm is below
     "no-think": (3.5, 20.8, 1.4, 26.0, 15.6),
     "neither": (6.4, 22.8, 23.6, 76.7, 17.8),
 }
+ENOUGH = 5  # seeds; an arm with fewer is exploratory
 DIMENSIONS = ("emotion", "age", "gender", "event")
 OTHER_REPLIES = {"plain": "no thought", "told": "thought given", "oracle": "oracle", "deaf": "deaf"}
 HABITS = {  # measure, source → label in the table
@@ -74,6 +79,16 @@ class Lookup:
         self.parts = [part for part in PARTS if part in scores.parts]
         self.ours = [part for part in OURS if part in scores.parts]
 
+    def name(self, arm: str) -> str:
+        """Return an arm's name; it says so if the arm has too few seeds for more than a first impression."""
+        few = arm != "whole" and len(self.scores.arms[arm]) < ENOUGH
+        return f"{ARMS.get(arm, arm)} (exploratory)" if few else ARMS.get(arm, arm)
+
+    @property
+    def others(self) -> list[str]:
+        """The arms that are compared with the full one."""
+        return [arm for arm in ARMS if arm in self.scores.arms and arm not in (FULL, "whole")]
+
     def row(self, arm: str, part: str, measure: str, source: str) -> Row | None:
         return self.rows.get((arm, part, measure, source))
 
@@ -97,8 +112,9 @@ def setting(lookup: Lookup) -> list[str]:
     seeds = ", ".join(f"{ARMS.get(arm, arm)} {len(lookup.scores.arms[arm])}" for arm in lookup.arms)
     parts = ", ".join(f"{PARTS.get(part, part)} {n}" for part, n in lookup.scores.parts.items())
     return [
-        f"Seeds per arm: {seeds}. Records: {parts}. Intervals are 95 %, from {lookup.scores.draws} bootstrap draws of "
-        "seeds and scripts (for recordings of people, of seeds and speakers)."
+        f"Seeds per arm: {seeds}; an arm with fewer than {ENOUGH} is exploratory. Records: {parts}. Intervals are "
+        f"95 %, from {lookup.scores.draws} bootstrap draws of seeds and scripts (for recordings of people, of seeds "
+        "and speakers)."
     ]
 
 
@@ -201,14 +217,60 @@ def main_differences(lookup: Lookup) -> list[str]:
 
 
 def _differences(lookup: Lookup, rows: Iterable[tuple[str, str, str, str]]) -> list[str]:
-    arms = [arm for arm in PUBLISHED if arm in lookup.arms]
+    arms = lookup.others
     lines = []
     for part, name, measure, source in rows:
         others = [f"{arm}/{source}" for arm in arms] + [f"{FULL}/{s}" for s in ("deaf", "oracle") if source == OWN]
         cells = [lookup.differences.get((part, measure, f"{FULL}/{source}", other)) for other in others]
         if any(cells):
             lines.append([PARTS[part], name, *map(marked, cells), *[""] * (len(arms) + 2 - len(cells))])
-    return table(["full minus", "", *(ARMS[arm] for arm in arms), "deaf cascade", "oracle"], lines)
+    return table(["full minus", "", *map(lookup.name, arms), "deaf cascade", "oracle"], lines)
+
+
+def people_differences(lookup: Lookup) -> list[str]:
+    """Return full minus every other arm on recordings of people."""
+    lines = []
+    for part, name, measure, source in _people_rows(lookup):
+        cells = [
+            lookup.differences.get((part, measure, f"{FULL}/{source}", f"{arm}/{source}")) for arm in lookup.others
+        ]
+        if any(cells):
+            lines.append([PARTS.get(part, part), name, *map(marked, cells)])
+    return table(["full minus", "", *map(lookup.name, lookup.others)], lines)
+
+
+def _people_rows(lookup: Lookup) -> list[tuple[str, str, str, str]]:
+    measures = [*LABELS, ("word error rate", "wer", "words")]
+    return [(part, *measure) for part in lookup.parts if part not in OURS for measure in measures]
+
+
+def holds(lookup: Lookup) -> list[str]:
+    """Return, for every measure, on which voices an arm's difference to the full one is significant."""
+    lines = []
+    for name, measure, source in MEASURES:
+        cells = []
+        for arm in lookup.others:
+            found: dict[bool, list[bool]] = {True: [], False: []}  # on people? → significant?
+            for part in lookup.parts:
+                difference = lookup.differences.get((part, measure, f"{FULL}/{source}", f"{arm}/{source}"))
+                if difference is not None:
+                    found[part not in OURS].append(difference.sure and better(difference, measure))
+            cells.append(_where(found[True], found[False]))
+        if any(cells):
+            lines.append([name, *cells])
+    return table(["full is better in", *map(lookup.name, lookup.others)], lines)
+
+
+def better(difference: Difference, measure: str) -> bool:
+    """Return whether the first arm is better; fewer word errors are."""
+    return difference.value is not None and (difference.value < 0) == (measure == "wer")
+
+
+def _where(people: Sequence[bool], synthetic: Sequence[bool]) -> str:
+    if not people and not synthetic:
+        return ""
+    both = (("tests of people", people), ("synthetic tests", synthetic))
+    return ", ".join(f"{sum(some)} of {len(some)} {name}" for name, some in both if some)
 
 
 def marked(difference: Difference | None) -> str:
@@ -224,7 +286,7 @@ def chance(cells: Sequence[Row | None]) -> str:
 
 
 def _names(lookup: Lookup) -> list[str]:
-    return [ARMS.get(arm, arm) for arm in lookup.arms]
+    return [lookup.name(arm) for arm in lookup.arms]
 
 
 BLOCKS: dict[str, Callable[[Lookup], list[str]]] = {
@@ -232,6 +294,8 @@ BLOCKS: dict[str, Callable[[Lookup], list[str]]] = {
     "scores": scores_by_part,
     "main-differences": main_differences,
     "people": people,
+    "people-differences": people_differences,
+    "holds": holds,
     "claims": claims,
     "differences": differences,
     "replies": replies,

@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from msgspec.structs import replace
 
-from experiments.echat import ablation, real_pack
-from experiments.echat.ablation import Run, Settings
+from experiments.echat import ablation, jobs, real_pack
+from experiments.echat.ablation import Settings
+from experiments.echat.jobs import Job, Limits
 from overtone.audio import encode_wav
 from overtone.cli import main
 from overtone.echat.data.containers import Pack
@@ -26,9 +26,12 @@ from tests.echat.toys import make_pack
 def settings(tmp_path: Path) -> Settings:
     pack = make_pack(tmp_path / "pack", count=12)
     return Settings(
-        data=(pack,), tests=(pack,), out=tmp_path / "out", preset="tiny", scale=0.02,
+        data=(pack,), tests=(pack,), preset="tiny", scale=0.02,
         training=("--device", "cpu"), asking=("--device", "cpu", "--modes", "labels,words", "--limit", "2"),
     )  # fmt: skip
+
+
+SIMPLE = Settings((Path("p"),), (Path("q"),), scale=0.1)
 
 
 def test_the_command_at_its_head_is_the_one_of_the_results_page() -> None:
@@ -48,58 +51,65 @@ def test_the_command_at_its_head_is_the_one_of_the_results_page() -> None:
             assert line.strip() in page
 
 
-def test_runs_are_planned_seed_by_seed() -> None:
-    runs = ablation.planned(["full", "neither"], [0, 1])
-    assert [run.name for run in runs] == ["full-0", "neither-0", "full-1", "neither-1"]
+def test_runs_are_planned_seed_by_seed_or_arm_by_arm() -> None:
+    def names(by: str) -> list[str]:
+        return [job.name for job in ablation.planned(["full", "neither"], [0, 1], SIMPLE, by)]
+
+    assert names("seed") == ["full-0", "neither-0", "full-1", "neither-1"]
+    assert names("arm") == ["full-0", "full-1", "neither-0", "neither-1"]
     with pytest.raises(UsageError, match="did you mean 'no-think'"):
-        ablation.planned(["nothink"], [0])
+        ablation.planned(["nothink"], [0], SIMPLE)
 
 
 def test_each_arm_leaves_out_what_it_is_called_after() -> None:
-    one = Settings((Path("p"),), (Path("q"),), Path("o"), scale=0.1)
-    for arm, left in (("full", ""), ("no-understanding", "understanding"), ("neither", "think,understanding")):
-        words = ablation.train_words(Run(arm, 2), one, Path("o/r"), 1.5)
+    for arm, left in (
+        ("full", ""), ("no-understanding", "understanding"), ("neither", "think,understanding"),
+        ("no-people", "people"), ("frozen", "tuning"),
+    ):  # fmt: skip
+        words = jobs.train_words(ablation.job_of(arm, 2, SIMPLE), Path("o/r"), 1.5)
         assert words[words.index("--ablate") + 1] == left
         assert words[words.index("--seed") + 1] == "2" and words[words.index("--minutes") + 1] == "1.50"
 
 
-def test_a_run_is_trained_asked_and_never_done_twice(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ablation, "call", lambda words, log: main(words))  # in this process: it has torch already
-    bundle = settings.out / "all.tar"
-    runs = ablation.planned(["no-understanding"], [1])
-    assert [result.how for result in ablation.go(runs, settings, bundle)] == ["done"]
-    head, rows = answer_file.read(settings.out / "no-understanding-1.jsonl.gz")
+def test_a_run_is_trained_asked_and_never_done_twice(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "call", lambda words, log: main(words))  # in this process: it has torch already
+    out = tmp_path / "out"
+    bundle = out / "all.tar"
+    runs = ablation.planned(["no-understanding"], [1], settings)
+    assert [result.how for result in jobs.go(runs, Limits(out), bundle)] == ["done"]
+    head, rows = answer_file.read(out / "no-understanding-1.jsonl.gz")
     assert (head.arm, head.seed, head.notes["ablate"]) == ("no-understanding", 1, ["understanding"])
     assert len(rows) == 2 and all(row.named for row in rows)
-    assert not (settings.out / "runs" / "no-understanding-1").exists()
+    assert not (out / "runs" / "no-understanding-1").exists()
     with tarfile.open(bundle) as tar:
         assert tar.getnames() == ["no-understanding-1.jsonl.gz", "no-understanding-1.steps.jsonl.gz"]
-    monkeypatch.setattr(ablation, "call", lambda words, log: pytest.fail("called again"))
-    assert [result.how for result in ablation.go(runs, settings)] == ["skipped"]
+    monkeypatch.setattr(jobs, "call", lambda words, log: pytest.fail("called again"))
+    assert [result.how for result in jobs.go(runs, Limits(out))] == ["skipped"]
 
 
 @pytest.mark.full
 def test_runs_are_processes_of_their_own_and_their_output_is_kept(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, environment: dict[str, str]
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environment: dict[str, str]
 ) -> None:
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    two = replace(settings, parallel=2)
-    assert [result.how for result in ablation.go(ablation.planned(["full", "no-think"], [0]), two)] == ["done", "done"]
-    assert "stage 1" in (settings.out / "full-0.train.log").read_text()
+    runs = ablation.planned(["full", "no-think"], [0], settings)
+    assert [result.how for result in jobs.go(runs, Limits(tmp_path / "out", parallel=2))] == ["done", "done"]
+    assert "stage 1" in (tmp_path / "out" / "full-0.train.log").read_text()
 
 
-def test_what_fails_is_told_and_the_next_run_goes_on(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    codes = {"full-0": 2, "no-think-0": ablation.EXIT_BUDGET}
-    monkeypatch.setattr(ablation, "call", lambda words, log: codes[log.name.split(".")[0]])
-    found = ablation.go([Run("full", 0), Run("no-think", 0)], settings)
+def test_what_fails_is_told_and_the_next_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    codes = {"full-0": 2, "no-think-0": jobs.EXIT_BUDGET}
+    monkeypatch.setattr(jobs, "call", lambda words, log: codes[log.name.split(".")[0]])
+    found = jobs.go([Job("full-0", (), ()), Job("no-think-0", (), ())], Limits(tmp_path))
     assert [result.how for result in found] == ["failed", "stopped"]
 
 
-def test_nothing_is_begun_that_would_not_end_in_time(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ablation, "call", lambda words, log: pytest.fail("begun"))
-    late = Settings(settings.data, settings.tests, settings.out, minutes=1.0)
-    assert [result.how for result in ablation.go([Run("full", 0)], late)] == ["late"]
+def test_nothing_is_begun_that_would_not_end_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "call", lambda words, log: pytest.fail("begun"))
+    assert [result.how for result in jobs.go([Job("full-0", (), ())], Limits(tmp_path, minutes=1.0))] == ["late"]
 
 
 def test_echat_eval_becomes_a_pack_whose_groups_are_queries(tmp_path: Path) -> None:

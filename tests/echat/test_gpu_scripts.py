@@ -61,6 +61,36 @@ def test_what_was_carried_is_joined_and_joined_again(carried: Path, tmp_path: Pa
     assert [len(Pack(work / "pack" / name)) for name in ("train", "dev", "seen")] == [3, 3, 3]
 
 
+def test_what_came_in_several_calls_is_kept_and_joined(carried: Path, tmp_path: Path) -> None:
+    work, files = tmp_path / "work", sorted(path for path in carried.iterdir() if path.is_file())
+    for call in range(3):
+        box = tmp_path / f"call-{call}" / str(call + 1)
+        box.mkdir(parents=True)
+        for path in files[call::3]:
+            shutil.move(path, box)
+        done = gpu(work, box.parent, "keep")
+        assert done.returncode == 0, done.stderr
+    done = gpu(work, tmp_path / "call-2", "join")
+    assert done.returncode == 0, done.stderr
+    assert (work / "smollm2.gguf").read_bytes() == b"weights"
+    assert [len(Pack(work / "pack" / name)) for name in ("train", "dev", "seen")] == [3, 3, 3]
+
+
+def test_waiting_for_what_is_spoken_ends_with_the_time_or_with_a_failure(carried: Path, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    with subprocess.Popen(["sleep", "60"]) as sleeping:
+        (work / "speak.pid").write_text(str(sleeping.pid))
+        done = gpu(work, carried, "spoken", MINUTES="0")
+        assert done.returncode == 4 and "still speaking" in done.stdout
+        sleeping.kill()
+    (work / "speak.log").write_text("no such voice")
+    done = gpu(work, carried, "spoken", MINUTES="1")
+    assert done.returncode == 1 and "no such voice" in done.stderr
+    (work / "spoken").touch()
+    assert gpu(work, carried, "spoken", MINUTES="0").returncode == 0
+
+
 def test_the_ablation_gets_every_pack_and_what_was_done_on_another_day(carried: Path, tmp_path: Path) -> None:
     work = tmp_path / "work"
     (carried / "full-0.jsonl.gz").write_bytes(b"said")
