@@ -15,7 +15,6 @@ from msgspec.structs import replace
 
 from experiments.people.packs import folded
 from experiments.people.rows import SOURCES, labels_of, record_of
-from overtone.build.pool import spread
 from overtone.build.tract import random_of
 from overtone.build.voices._records import Sex
 from overtone.corpora import Recording
@@ -23,6 +22,7 @@ from overtone.echat.data.containers import PACK, PackWriter
 from overtone.echat.data.labels import CUE_OF_LABEL, SCENES
 from overtone.echat.making.clip_plan import CHILD, STRENGTH, TRAIN, Clip, varied
 from overtone.echat.making.sound import Samples16, as_heard, make
+from overtone.pool import spread
 
 PREFIX = "twin-"
 _ORDER = ("age", "emotion", "event")  # in which cues are applied to a voice

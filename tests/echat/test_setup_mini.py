@@ -24,7 +24,7 @@ from overtone.models import echat
 from overtone.models.echat import checkpoint_folder
 from overtone.schema import Key, Message, Request
 from overtone.spec import parse_spec
-from overtone.workers import measures
+from overtone.workers import measuring_environment
 from tests.echat.toys import make_pack
 from tests.echat.trained_toy import preset, release, settings
 
@@ -239,10 +239,10 @@ def test_torch_is_borrowed_only_where_it_is_missing_and_fits(tmp_path: Path, mon
     packages = tmp_path / "lib" / version / "site-packages"
     (packages / "torch").mkdir(parents=True)
     environ = {"OVERTONE_MEASURES": str(tmp_path)}
-    monkeypatch.setattr(measures, "find_spec", lambda name: None)
-    assert measures.spare_packages(environ) == [str(packages)]
+    monkeypatch.setattr(measuring_environment, "find_spec", lambda name: None)
+    assert measuring_environment.spare_packages(environ) == [str(packages)]
     packages.parent.rename(tmp_path / "lib" / "python3.1")  # made for another Python
-    assert measures.spare_packages(environ) == []
+    assert measuring_environment.spare_packages(environ) == []
     (tmp_path / "lib" / "python3.1").rename(packages.parent)
-    monkeypatch.setattr(measures, "find_spec", lambda name: object())
-    assert measures.spare_packages(environ) == []
+    monkeypatch.setattr(measuring_environment, "find_spec", lambda name: object())
+    assert measuring_environment.spare_packages(environ) == []
