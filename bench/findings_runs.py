@@ -254,7 +254,7 @@ class _Scorer:
         }
         heard, wanted = (("neutral", "happy", "sad", "angry")[int(self.rng.integers(4))] for _ in "12")
         return [
-            Score("expressiveness", "prosody|v2|made-up", round(max(value, 0.0), 3), detail=detail),
+            Score("expressiveness", "prosody|v3|made-up", round(max(value, 0.0), 3), detail=detail),
             Score("nisqa_mos", "nisqa|v1|made-up", round(min(max(4 + 0.4 * self._normal(), 1.0), 5.0), 2)),
             Score("utmos", "utmos|v1|made-up", round(min(max(4.1 + 0.3 * self._normal(), 1.0), 5.0), 2)),
             Score(

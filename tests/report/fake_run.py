@@ -265,7 +265,7 @@ def spoken(item: Item, rng: np.random.Generator, has_sound: bool) -> list[Score]
     ]
     if not has_sound:
         none = "the reply has no audio"
-        return [*scores, Score("expressiveness", "prosody|v2", None, none), Score("nisqa_mos", "nisqa|v1", None, none)]
+        return [*scores, Score("expressiveness", "prosody|v3", None, none), Score("nisqa_mos", "nisqa|v1", None, none)]
     value = float(rng.normal(1.0, 0.2))
     detail: dict[str, float | int | str | None] = {
         "f0_hz": float(rng.normal(180, 20)), "f0_range_st": float(rng.normal(6, 1)), "rate_hz": 4.2,
@@ -273,8 +273,8 @@ def spoken(item: Item, rng: np.random.Generator, has_sound: bool) -> list[Score]
     }  # fmt: skip
     return [
         *scores,
-        Score("expressiveness", "prosody|v2|pitch:yin", value, detail=detail),
-        Score("prosody_fit", "prosody|v2|pitch:yin", float(np.clip(rng.normal(0.7, 0.1), 0, 1))),
+        Score("expressiveness", "prosody|v3|pitch:yin", value, detail=detail),
+        Score("prosody_fit", "prosody|v3|pitch:yin", float(np.clip(rng.normal(0.7, 0.1), 0, 1))),
         Score("nisqa_mos", "nisqa|v1", float(np.clip(rng.normal(4, 0.4), 1, 5))),
         _emotion(rng),
     ]

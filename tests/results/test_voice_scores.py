@@ -16,9 +16,9 @@ from tests.results.test_judge_scores import talk
 
 def prosody(value: float | None, pitch: float | None = None) -> Score:
     if value is None:
-        return Score("expressiveness", "prosody|v2", None, "the reply has no audio")
+        return Score("expressiveness", "prosody|v3", None, "the reply has no audio")
     detail: dict[str, float | int | str | None] = {"f0_hz": pitch, "flat": int(value < 0.7), "pause_share": None}
-    return Score("expressiveness", "prosody|v2", value, "", detail)
+    return Score("expressiveness", "prosody|v3", value, "", detail)
 
 
 def test_measures_stand_over_all_clips_and_by_style(tmp_path: Path) -> None:

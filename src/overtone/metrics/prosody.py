@@ -17,12 +17,16 @@ between syllables). 1 is like neutral acting; below FLAT is called flat, which i
 Every difference (reply minus reference) and every part is in the detail. If only one of the two has a pitch, pitch and
 movement are 0; if neither has one, they are left out. A reply whose audio has no speech scores 0. A reply without audio
 is unscored, and so is the fit without reference audio.
+
+Silence before the first and after the last sound is cut first: how long a server's silence lasts says nothing about the
+voice, and it would change what counts as speech.
 """
 
 from __future__ import annotations
 
 import math
 
+import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
@@ -31,13 +35,14 @@ from overtone.metrics import Answered, ReplyMetric
 from overtone.schema import Score
 from overtone.scores import DetailInfo, of_replies
 
-VERSION = 2
+VERSION = 3
 FLAT = 0.7
+EDGE_DB, EDGE_SECONDS = 50.0, 0.025  # the ends of a sound that are this far below its loudest 25 ms are cut
 REFERENCE = {"f0_speed_st": 11.0, "modulation": 0.7, "rhythm": 0.29}  # medians of neutral acting
 LEAST = 0.1  # minimum of a part, so that four accidentally even syllables do not give 0
 HALF = {"pitch_st": 12.0, "movement_st": 1.0, "rate_octaves": 0.5, "pause_share": 0.15, "level_db": 12.0}
 SIGNATURE = (
-    f"prosody|v{VERSION}|pitch:yin|flat:{FLAT:g}|of:"
+    f"prosody|v{VERSION}|pitch:yin|edges:-{EDGE_DB:g}dB|flat:{FLAT:g}|of:"
     + ",".join(f"{k}={v:g}" for k, v in REFERENCE.items())
     + "|half:"
     + ",".join(f"{k}={v:g}" for k, v in HALF.items())
@@ -98,13 +103,22 @@ def delivery(samples: npt.ArrayLike, rate: int) -> Delivery:
     """Measure a recording. Raises AudioError for one that is empty or not finite."""
     from overtone.audio import measure
 
-    m = measure(samples, rate)
+    m = measure(_without_edges(np.asarray(samples, np.float32), rate), rate)
     spoken = m.pause_seconds + m.active * m.seconds
     return Delivery(
         **{name: getattr(m, name) for name in Delivery.__struct_fields__ if hasattr(m, name)},
         pause_share=m.pause_seconds / spoken if m.active else None,
         level_dbfs=None if m.snr_db is None else m.noise_floor_dbfs + m.snr_db,
     )
+
+
+def _without_edges(samples: npt.NDArray[np.float32], rate: int) -> npt.NDArray[np.float32]:
+    """Return the sound without the quiet blocks at its ends."""
+    size = max(1, int(EDGE_SECONDS * rate))
+    blocks = samples[: len(samples) // size * size].reshape(-1, size).astype(np.float64)
+    power = np.square(blocks).mean(axis=1)
+    heard = np.flatnonzero(power > power.max(initial=0.0) * 10 ** (-EDGE_DB / 10))
+    return samples[heard[0] * size : (heard[-1] + 1) * size] if len(heard) else samples
 
 
 def differences(reply: Delivery, reference: Delivery) -> dict[str, float | None]:
