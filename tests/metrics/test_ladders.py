@@ -19,9 +19,9 @@ from bench.ladders import (
     measure,
     people,
     prosody,
+    synthetic,
 )
 from bench.ladders import rated as rater_of
-from bench.ladders import synthetic
 from overtone.metrics import distillmos, dnsmos, nisqa, utmos
 from overtone.metrics._quality import Quality
 
