@@ -27,7 +27,7 @@ from overtone.echat.net.half_decoder import HalfDecoder
 from overtone.echat.net.model import EChat
 from overtone.echat.net.tokenizer import Tokenizer, open_tokenizer
 from overtone.echat.speech import SpeechTokens, open_tokens
-from overtone.echat.talk.dialogue import Asked, read
+from overtone.echat.talk.dialogue import SPEAK, Asked, read
 from overtone.echat.talk.reply_settings import ReplySettings, Trained, trained
 from overtone.echat.talk.streaming_speech import RATE as SPOKEN
 from overtone.echat.talk.streaming_speech import Floats, StreamingSpeech
@@ -167,6 +167,8 @@ class Answerer:
 
     def lay_out(self, asked: Asked, streaming: bool = False) -> _Prompt:
         """Convert a request to the model's prompt. Raises AudioError, TooLong or Unanswerable."""
+        if asked.task == SPEAK:
+            return self._aloud(asked)
         dialogue = read(asked.messages, self.config.model.encoder.longest, self._codes)
         turns, notes = dialogue.turns, list(dialogue.notes)
         last, waves = turns[-1], [turn.wave for turn in turns]
@@ -212,6 +214,16 @@ class Answerer:
             raise TooLong(f"the request has {size} positions, but at most {most} fit; send fewer or shorter turns")
         how = msgspec.structs.replace(how, max_text=min(how.max_text, room - size))  # larger limits are reduced
         return _Prompt(asked, sequence, heard, how, not understand, size, sound, tuple(notes))
+
+    def _aloud(self, asked: Asked) -> _Prompt:
+        """Return a prompt that makes the model speak the text of the last message."""
+        text = " ".join(part for part in asked.messages[-1].parts if isinstance(part, str))
+        sequence = layout.prompt(Record(key="reply", txt=text), "t2s", self.tok)
+        how = msgspec.structs.replace(self._how(asked, "s2s", "", False), write=False)
+        size, most = len(sequence.ids), self.config.model.lm.context - how.max_speech
+        if size > most:
+            raise TooLong(f"the text has {size} positions, but at most {most} fit; send a shorter text")
+        return _Prompt(asked, sequence, [], how, True, size, 0, ())
 
     def _how(self, asked: Asked, task: str, thinks: str, streaming: bool) -> DecodeOptions:
         text = self.settings.text

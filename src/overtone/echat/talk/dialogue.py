@@ -13,6 +13,7 @@ from overtone import audio
 from overtone.echat.net.config import RATE as HEARD
 from overtone.errors import AudioError, UsageError
 
+SPEAK = "speak"  # the task of speaking the text of the last message
 GAP = 0.5  # seconds between several clips of one turn
 SHORTEST = 0.05  # minimum seconds of a clip
 LOUDEST = 2.0**31  # maximum sample, relative to full scale: some files have integers as floats
@@ -32,7 +33,7 @@ class Message(Struct, frozen=True):
 
 
 class Asked(Struct, frozen=True):
-    """A request. `task` is a benchmark's task ("transcribe", "choose", "converse"), or "" to infer it."""
+    """A request. `task` is a benchmark's task ("transcribe", "choose", "converse"), SPEAK, or "" to infer it."""
 
     messages: tuple[Message, ...]
     speech: bool = False

@@ -19,7 +19,7 @@ from typing import Any
 
 from aiohttp import web
 
-from overtone.echat.talk import openai_format
+from overtone.echat.talk import openai_format, realtime_server
 from overtone.echat.talk.answer import Answer, Answerer, Piece, TooLong
 from overtone.echat.talk.dialogue import Asked, Unanswerable
 from overtone.errors import AudioError
@@ -177,6 +177,8 @@ class Server:
                 web.get("/v1/models", self.models),
                 web.get("/v1/models/{name}", self.model),
                 web.post("/v1/chat/completions", self.complete),
+                web.post("/v1/audio/speech", self.speak),
+                web.get("/v1/realtime", self.converse),
             ]
         )
         return app
@@ -210,6 +212,39 @@ class Server:
             return await self._streamed(request, head, body, job, first)
         finally:
             self.engine.leave(job)  # answered, or the client has disconnected
+
+    async def speak(self, request: web.Request) -> web.StreamResponse:
+        """Answer POST /v1/audio/speech."""
+        return await realtime_server.read_aloud(request, self._answered, self.name)
+
+    async def converse(self, request: web.Request) -> web.StreamResponse:
+        """Answer GET /v1/realtime."""
+        self.engine.check()
+        return await realtime_server.converse(request, self._answers, self.name)
+
+    async def _answered(self, asked: Asked) -> Answer:
+        job = Job(asked, False, asyncio.get_running_loop())
+        self.engine.submit(job)
+        try:
+            answer = _checked(await job.out.get())
+        finally:
+            self.engine.leave(job)
+        if not isinstance(answer, Answer):
+            raise TypeError("a request that does not stream got a piece")
+        return answer
+
+    async def _answers(self, asked: Asked) -> AsyncIterator[Piece]:
+        """Yield the pieces of a streamed answer. Raises Problem."""
+        job = Job(asked, True, asyncio.get_running_loop())
+        self.engine.submit(job)
+        try:
+            first = _checked(await job.out.get())
+            if isinstance(first, Answer):
+                raise TypeError("a stream of pieces contained a whole answer")
+            async for piece in _pieces(job, first):
+                yield piece
+        finally:
+            self.engine.leave(job)
 
     def _completion(self, head: dict[str, Any], body: openai_format.Body, answer: Answer) -> dict[str, Any]:
         message: dict[str, Any] = {"content": answer.text, "refusal": None}
