@@ -1,10 +1,10 @@
-"""What Overtone's clock adds to the timings of a streamed reply, beside a bare socket.
+"""What Overtone's clock adds to the timings of a streamed reply, beside a bare socket: over HTTP and in a session.
 
 A server in a process of its own sends text and sound after known delays. Each reply is measured twice in turn: by a
 blocking socket that looks at the bytes, and by Overtone from the asker to the stored timings. The overhead at the 95th
 percentile is the difference of the two percentiles; its interval comes from a bootstrap over the pairs.
 
-    python -m bench.realtime [--requests 200] [--clip 5]
+    python -m bench.realtime [--requests 200] [--clip 5] [--only http|session]
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import contextlib
 import multiprocessing
 import socket
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from multiprocessing.connection import Connection
 
@@ -25,10 +25,11 @@ import numpy as np
 import numpy.typing as npt
 
 from overtone.audio import load_sound
-from overtone.models import openai
+from overtone.models import openai, realtime
 from overtone.runs.asker import Asker
 from overtone.schema import Key, Message, Request, Timings
 from overtone.spec import parse_spec
+from tests.realtime_servers import RealtimeServer, Voice
 from tests.servers import tone
 
 TEXT, SOUND, STEP, STEPS = 0.1, 0.2, 0.025, 10  # seconds before the text and the sound, and between parts of the sound
@@ -67,7 +68,7 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
     writer.close()
 
 
-def _serve(ready: Connection) -> None:
+def _serve_http(ready: Connection) -> None:
     async def serve() -> None:
         server = await asyncio.start_server(_answer, "127.0.0.1", 0)
         ready.send(server.sockets[0].getsockname()[1])
@@ -77,11 +78,18 @@ def _serve(ready: Connection) -> None:
         asyncio.run(serve())
 
 
+def _serve_sessions(ready: Connection) -> None:
+    voice = Voice(TEXT, SOUND, STEP, STEPS, part_seconds=0.05)
+    with contextlib.suppress(KeyboardInterrupt), RealtimeServer(voice) as running:
+        ready.send(running.port)
+        time.sleep(3600)
+
+
 @contextlib.contextmanager
-def server() -> Iterator[int]:
-    """Run the server in a process of its own; give its port."""
+def server(serve: Callable[[Connection], None]) -> Iterator[int]:
+    """Run a server in a process of its own; give its port."""
     mine, its = multiprocessing.Pipe()
-    process = multiprocessing.get_context("spawn").Process(target=_serve, args=(its,), daemon=True)
+    process = multiprocessing.get_context("spawn").Process(target=serve, args=(its,), daemon=True)
     process.start()
     try:
         yield mine.recv()
@@ -114,6 +122,70 @@ async def asker(port: int) -> AsyncIterator[Asker]:
         yield Asker(model)
     finally:
         await model.close()
+
+
+def bare_session(port: int, events: Sequence[dict[str, object]]) -> dict[str, float]:
+    """Measure one reply in a session by looking at the bytes of a socket. The last two events end the turn."""
+    frames = [_frame(msgspec.json.encode(event)) for event in events]
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.sendall(
+            b"GET /v1/realtime?model=test-model-1 HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\n"
+            b"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+        )
+        _read_until(connection, b"session.created")
+        connection.sendall(frames[0])
+        _read_until(connection, b"session.updated")
+        for frame in frames[1:-2]:
+            connection.sendall(frame)
+        began = time.perf_counter()
+        connection.sendall(frames[-2] + frames[-1])
+        found: dict[str, float] = {}
+        received = b""
+        while b'"response.done"' not in received:
+            received += connection.recv(1 << 16)
+            at = time.perf_counter() - began
+            if b'"response.output_audio_transcript.delta"' in received:
+                found.setdefault("first_text", at)
+            if b'"response.output_audio.delta"' in received:
+                found.setdefault("first_audio", at)
+        return found | {"done": at}
+
+
+def _read_until(connection: socket.socket, mark: bytes) -> None:
+    received = b""
+    while mark not in received:
+        received += connection.recv(1 << 16)
+
+
+def _frame(data: bytes) -> bytes:
+    """Return a text frame of a client, with a mask of zeros."""
+    size = len(data)
+    length = bytes([128 | size]) if size < 126 else b"\xfe" + size.to_bytes(2, "big")
+    return b"\x81" + length + bytes(4) + data
+
+
+async def measure_sessions(port: int, requests: int, clip: float) -> list[tuple[dict[str, float], Timings]]:
+    """Measure this many replies in sessions both ways, in turn. Clips are sent as fast as possible."""
+    sound = load_sound(tone(1, clip, RATE), name="the clip")
+    request = Request(Key("bench", "task/audio"), (Message("user", (sound,)),), speech=True)
+    form = {"input": {"turn_detection": None}}
+    events: list[dict[str, object]] = [{"type": "session.update", "session": {"type": "realtime", "audio": form}}]
+    for start in range(44, len(sound.wav), 960):
+        part = base64.b64encode(sound.wav[start : start + 960]).decode()
+        events.append({"type": "input_audio_buffer.append", "audio": part})
+    events += [{"type": "input_audio_buffer.commit"}, {"type": "response.create"}]
+    model = realtime.load(parse_spec(f"realtime:test-model-1?base_url=ws://127.0.0.1:{port}/v1&pace=fast"))
+    await model.open()
+    overtone, pairs = Asker(model), []
+    for number in range(requests + 5):
+        plain = bare_session(port, events)
+        reply, _, _ = await overtone.attempt(request)
+        assert reply.timings is not None
+        if number >= 5:
+            pairs.append((plain, reply.timings))
+    await model.close()
+    return pairs
 
 
 async def measure(port: int, requests: int, clip: float) -> list[tuple[dict[str, float], Timings]]:
@@ -165,9 +237,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--requests", type=int, default=200)
     parser.add_argument("--clip", type=float, default=5.0, help="seconds of the clip in each request")
+    parser.add_argument("--only", choices=("http", "session"))
     args = parser.parse_args()
-    with server() as port:
-        report(asyncio.run(measure(port, args.requests, args.clip)))
+    for name, serve, measured in (("http", _serve_http, measure), ("session", _serve_sessions, measure_sessions)):
+        if args.only in (None, name):
+            print(f"── {name}")
+            with server(serve) as port:
+                report(asyncio.run(measured(port, args.requests, args.clip)))
 
 
 if __name__ == "__main__":

@@ -62,10 +62,10 @@ def check_key_route(url: str, who: str) -> None:
     """
     parts = urlsplit(url)
     allowed = os.environ.get(INSECURE_VARIABLE, "").lower() in ("1", "yes", "true")
-    if parts.scheme != "https" and not is_loopback(parts.hostname or "") and not allowed:
+    if parts.scheme not in ("https", "wss") and not is_loopback(parts.hostname or "") and not allowed:
         raise UsageError(
-            f"{who}: the key would go to {parts.hostname} over plain http, readable on the way; use https, or give "
-            "--insecure if you trust every network in between"
+            f"{who}: the key would go to {parts.hostname} over plain {parts.scheme}, readable on the way; use "
+            f"{parts.scheme}s, or give --insecure if you trust every network in between"
         )
 
 

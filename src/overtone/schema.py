@@ -193,6 +193,7 @@ class Request(Struct, frozen=True):
     schema: dict[str, Any] | None = None  # JSON schema of the answer, for endpoints that can enforce it
     greedy: bool = False  # disables sampling, overriding the SPEC; endpoints only
     continuations: tuple[tuple[str, ...], ...] = ()
+    last: bool = True  # no later turn of this conversation follows, so that a session may end
     without: tuple[Message, ...] = ()  # the same request without the clip or its words, for `Likelihood.prior`
 
 
@@ -235,14 +236,15 @@ def remarks(notes: Iterable[str]) -> list[str]:
 
 
 Seconds = Annotated[float, Meta(ge=-1e6, le=1e6)]
-Origin = Literal["request", "turn"]
+Origin = Literal["request", "turn", "voice"]
 
 
 class Timings(Struct, frozen=True, omit_defaults=True):
     """When the parts of a streamed reply arrived, in seconds. A field is None if it was not measured.
 
     `origin` is the start of `first_text`, `first_audio` and `done`: the moment the request was sent, or, in a realtime
-    session, the end of the user's turn. `voice_to_voice` begins at the last voiced sample of the clip and ends at the
+    session, the end of the user's turn, or the last voiced sample if the server does not report the end.
+    `voice_to_voice` begins at the last voiced sample of the clip and ends at the
     first audible sample on a playback clock; `vad_wait` is its part until the server noticed that the turn is over.
     """
 
@@ -254,6 +256,27 @@ class Timings(Struct, frozen=True, omit_defaults=True):
     done: Seconds | None = None
     stalled: Seconds | None = None  # how long the playback clock waited for sound within the reply
     real_time_factor: Seconds | None = None  # `done` per second of the reply's sound
+
+
+class SessionEvent(Struct, frozen=True, omit_defaults=True):
+    """An event of a realtime session, or several equal ones in a row. `at` is the time of the first, `until` that of
+    the last, in seconds on the session's clock."""
+
+    at: Seconds
+    type: str
+    sent: bool = False  # by the user's side
+    count: int = 1
+    until: Seconds | None = None
+
+
+class Session(Struct, frozen=True, omit_defaults=True):
+    """One turn of a realtime session on one clock, which starts with the first sample of the user's clip.
+
+    `audio` is a WAV of two channels: the user on the left, the model on the right, as a listener hears both.
+    """
+
+    audio: bytes | None = None
+    events: tuple[SessionEvent, ...] = ()
 
 
 class Reply(Struct, frozen=True, omit_defaults=True):
@@ -268,6 +291,7 @@ class Reply(Struct, frozen=True, omit_defaults=True):
     refused: bool = False  # the endpoint itself marked the answer as a refusal
     likelihoods: tuple[tuple[Likelihood, ...], ...] = ()  # of `Request.continuations`: per step, of each alternative
     timings: Timings | None = None  # of a reply that streamed
+    session: Session | None = None  # of a reply in a realtime session
 
 
 class Score(Struct, frozen=True, omit_defaults=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
@@ -141,7 +141,7 @@ def parse_spec(text: str) -> Spec:
                 "with api_key_env=NAME"
             )
         if key.endswith("url"):
-            check_url(value, f"{kind}:{name}")
+            check_url(value, f"{kind}:{name}", ("http", "https", "ws", "wss"))
         elif _USER_INFO.search(value):
             raise UsageError(f"{kind}:{name}: {key!r} contains a user name or password; use api_key_env=NAME instead")
         options[key] = value
@@ -158,10 +158,10 @@ def kind_hint(name: str) -> str:
     return f"; a model needs its kind before its name: {kind}:{name}{own}"
 
 
-def check_url(url: str, where: str) -> None:
-    """Raise UsageError for a base URL that is not http(s), or that contains user info or a key."""
-    if problem := _url_problem(url):
-        raise UsageError(f"{where}: not an http(s) URL: {problem}")
+def check_url(url: str, where: str, schemes: Sequence[str] = ("http", "https")) -> None:
+    """Raise UsageError for a base URL of another scheme, or one that contains user info or a key."""
+    if problem := _url_problem(url, schemes):
+        raise UsageError(f"{where}: not an {'http' if 'http' in schemes else schemes[0]}(s) URL: {problem}")
     parts = urlsplit(url)
     if "@" in unquote(unquote(parts.netloc)):
         raise UsageError(f"{where}: the URL contains a user name or password; use api_key_env=NAME instead")
@@ -180,14 +180,14 @@ def _with_scheme(url: str) -> str:
     return f"; write {'http' if local else 'https'}://{url.rstrip('/')}{path}"
 
 
-def _url_problem(url: str) -> str:
+def _url_problem(url: str, schemes: Sequence[str]) -> str:
     """Return why a URL is invalid, or "". The text does not quote a possible user name or password."""
     try:
         parts = urlsplit(url)
     except ValueError:
         return "its address in brackets is not an IPv6 address"
-    if parts.scheme not in ("http", "https"):
-        return "it must begin with http:// or https://" + _with_scheme(url)
+    if parts.scheme not in schemes:
+        return f"it must begin with {' or '.join(f'{scheme}://' for scheme in schemes)}" + _with_scheme(url)
     if not url.isprintable() or " " in url:
         return "it contains a space or a control character"
     if not parts.hostname:

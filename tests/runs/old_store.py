@@ -5,7 +5,8 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-_FROM_7 = "DROP TABLE heard;"
+_FROM_8 = "DROP TABLE sessions;"
+_FROM_7 = f"DROP TABLE heard; {_FROM_8}"
 _FROM_6 = f"DROP TABLE timings; {_FROM_7}"
 _FROM_5 = f"DROP TABLE labels; DROP TABLE studies; {_FROM_6}"
 _FROM_3 = f"DROP TABLE likelihoods; {_FROM_5}"
@@ -35,6 +36,11 @@ def as_version_5(folder: Path) -> None:
 def as_version_6(folder: Path) -> None:
     """Turn a run into one of version 6: without marks of what the model heard."""
     _change(folder, 6, _FROM_7)
+
+
+def as_version_7(folder: Path) -> None:
+    """Turn a run into one of version 7: without records of realtime sessions."""
+    _change(folder, 7, _FROM_8)
 
 
 def _change(folder: Path, version: int, statements: str) -> None:

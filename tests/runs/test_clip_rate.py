@@ -12,7 +12,7 @@ from overtone.audio import load_sound
 from overtone.cli import main
 from overtone.errors import UsageError
 from overtone.report.page import write_report
-from overtone.runs.sent_clips import EARLIER
+from overtone.runs.sent_clips import EARLIER, sent_rates
 from overtone.runs.store import Store
 from overtone.spec import parse_spec
 from tests.models.test_worker_process import ECHO
@@ -97,3 +97,8 @@ def test_a_run_that_was_started_with_resampled_clips_is_resumed_with_the_same_by
 def test_a_rate_that_is_none_is_refused(told: str) -> None:
     with pytest.raises(UsageError, match="audio_rate must be"):
         parse_spec(f"openai:any?audio_rate={told}").typed_audio_rate()
+
+
+def test_clips_of_a_model_that_resamples_itself_are_compared_as_they_were_read() -> None:
+    assert sent_rates({"clips": "resampled to 16000 Hz (declared by the model)"}) == (None, None)
+    assert sent_rates({"clips": "resampled to 16000 Hz (audio_rate of the model's SPEC)"}) == (16_000, None)

@@ -164,7 +164,7 @@ def test_another_version_of_the_store_is_refused(tmp_path: Path) -> None:
     db = sqlite3.connect(tmp_path / "run" / "run.db")
     db.execute("PRAGMA user_version=99")
     db.close()
-    with pytest.raises(StoreError, match="store version 99, but this version of Overtone reads versions up to 7"):
+    with pytest.raises(StoreError, match="store version 99, but this version of Overtone reads versions up to 8"):
         Store.read(tmp_path / "run")
 
 

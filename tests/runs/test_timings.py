@@ -72,7 +72,7 @@ def test_a_run_stores_when_the_parts_of_each_streamed_reply_came(streamed: Path)
         words = len(reply.text.split())
         assert FIRST + 2 * PACE <= timings.first_text < timings.first_audio <= timings.done <= reply.latency
         assert timings.first_audio >= FIRST + (2 + words) * PACE  # the server sends all words first
-        assert timings.first_audio - timings.first_text == pytest.approx(words * PACE, rel=0.8)
+        assert 0.5 * words * PACE < timings.first_audio - timings.first_text < words * PACE + 1.0
         assert timings.voice_to_voice == pytest.approx(timings.first_audio, abs=0.02)  # its tone begins at once
         assert timings.real_time_factor == pytest.approx(timings.done / 0.3, rel=0.01)
         assert timings.vad_wait is None and timings.stalled is not None

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from overtone.audio._part import read_part
     from overtone.audio._read import MAX_BYTES, MAX_SECONDS, Samples, decode, read, read_bytes, resample
     from overtone.audio._sound import load_sound, probe, silence
-    from overtone.audio._wav import encode_wav
+    from overtone.audio._wav import encode_wav, stereo_wav
     from overtone.audio.folder_check import Finding, check_folder
 
 __all__ = [
@@ -40,6 +40,7 @@ __all__ = [
     "read_part",
     "resample",
     "silence",
+    "stereo_wav",
 ]
 
 _HOME = {
@@ -57,6 +58,7 @@ _HOME = {
     "probe": "_sound",
     "read_part": "_part",
     "silence": "_sound",
+    "stereo_wav": "_wav",
 }
 
 

@@ -189,3 +189,14 @@ def encode_wav(samples: npt.ArrayLike, rate: int) -> bytes:
     pcm = np.clip(np.rint(x * np.float32(32768.0)), -32768, 32767).astype("<i2")
     body: bytes = pcm.tobytes()
     return wav_header(len(body), rate) + body
+
+
+def stereo_wav(left: bytes, right: bytes, rate: int) -> bytes:
+    """Return two channels of 16-bit PCM as one WAV; silence follows the shorter channel."""
+    frames = max(len(left), len(right)) // 2
+    both = np.zeros((frames, 2), "<i2")
+    for channel, pcm in enumerate((left, right)):
+        both[: len(pcm) // 2, channel] = np.frombuffer(pcm[: len(pcm) // 2 * 2], "<i2")
+    size = both.nbytes
+    header = _HEADER.pack(b"RIFF", 36 + size, b"WAVE", b"fmt ", 16, PCM, 2, rate, rate * 4, 4, 16, b"data", size)
+    return header + both.tobytes()

@@ -33,12 +33,13 @@ class ChatModel:
     """One model behind an HTTP endpoint. Subclasses write the request's body and read the answer."""
 
     slots: int | None = None
+    schemes: tuple[str, ...] = ("http", "https")  # of a base URL
 
     def __init__(self, spec: Spec, keys: dict[str, type], *, base: str, key_variable: str, hint: str) -> None:
         options = spec.typed({**KEYS, **keys})
         if not spec.name:
             raise UsageError(f"{spec}: the model's name is missing; write {hint}")
-        check_url(options.setdefault("base_url", base), f"{spec.kind}:{spec.name}")
+        check_url(options.setdefault("base_url", base), f"{spec.kind}:{spec.name}", self.schemes)
         self.spec = spec
         self.options = options
         self.parameters = generation(spec, options)

@@ -80,7 +80,7 @@ def proxy_for(url: URL) -> str | None:
     host = url.host or ""
     if is_loopback(host):
         return None
-    proxy = getproxies().get(url.scheme)
+    proxy = getproxies().get({"ws": "http", "wss": "https"}.get(url.scheme, url.scheme))
     if not proxy or proxy_bypass(f"{host}:{url.port}"):
         return None
     if not re.match(r"(?i)https?://[^/\s]+", proxy):  # not shown: it may hold a password
@@ -252,11 +252,17 @@ class Endpoint:
             return ""
         return f"; base_url has no path: most servers need base_url={shown(self.url.with_path('/v1'))}"
 
-    def refusal(self, status: int, problem: _Problem, wait: float | None = None, where: str = "") -> ModelFailure:
-        """Return the ModelFailure that corresponds to an HTTP status."""
+    def refusal(
+        self, status: int, problem: _Problem, wait: float | None = None, where: str = "", what: str = ""
+    ) -> ModelFailure:
+        """Return the ModelFailure that corresponds to an HTTP status. `what` replaces the status in its text."""
         message = self.redact(problem.message)
         code = f" ({self.redact(problem.code)})" if isinstance(problem.code, str) else ""
-        detail = f"HTTP {status}{code}" + (f" from {where}" if where else "") + (f": {message}" if message else "")
+        detail = (
+            f"{what or f'HTTP {status}'}{code}"
+            + (f" from {where}" if where else "")
+            + (f": {message}" if message else "")
+        )
         ambiguous = status in (400, 422) or status >= 500
         if status in (401, 403) or (ambiguous and _WRONG_KEY.search(message)):
             return ModelFailure("auth", detail, fatal=True)

@@ -7,9 +7,12 @@ from typing import Any
 
 from overtone.audio import load_sound
 from overtone.errors import ModelFailure, OvertoneError, UsageError
+from overtone.paths import read_plain
 from overtone.runs.store import Store
-from overtone.schema import Reply, Request
+from overtone.schema import Reply, Request, Session
 from overtone.spec import Spec
+
+MAX_AUDIO = 512 << 20  # bytes of a session's sound
 
 
 class Replay:
@@ -42,7 +45,18 @@ class Replay:
             except OvertoneError as error:
                 raise ModelFailure("not_recorded", f"the sound of {name} is missing: {error}") from None
         kept = reply.text, audio, reply.finish, reply.usage, reply.model, reply.notes, reply.refused
-        return Reply(*kept, reply.likelihoods, reply.timings)
+        return Reply(*kept, reply.likelihoods, reply.timings, self._session(reply.ask, key.turn))
+
+    def _session(self, ask: int, turn: int) -> Session | None:
+        """Return the record of a realtime turn, as it was made."""
+        found = self._store.session(ask, turn)
+        if found is None:
+            return None
+        name, events = found
+        try:
+            return Session(read_plain(self._store.audio_path(name), MAX_AUDIO) if name else None, events)
+        except OvertoneError as error:
+            raise ModelFailure("not_recorded", f"the sound of a session is missing: {error}") from None
 
     async def close(self) -> None:
         self._store.close()

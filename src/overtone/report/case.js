@@ -207,6 +207,8 @@ function replies(item) {
       card.append(el("p", "", text.trim() ? visible(text) : el("i", "", "(empty)")));
       const sound = a.au && player(a.au[at], "Reply of " + who(a));
       if (sound) card.append(sound);
+      const both = a.bo && player(a.bo[at], "Both voices of " + who(a));
+      if (both) card.append(el("div", "quiet-note", "Both voices on one clock, the user left and the model right:"), both);
       const scores = (a.m || [])[turn] || [];
       const plain = scores.filter(([metric]) => !index.about[metric][2]);
       if (plain.length) card.append(measures(a, plain));

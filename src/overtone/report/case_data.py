@@ -208,6 +208,7 @@ def _answer(answer: Answer, run: int, reading: Reading, names: dict[str, Names],
         for scores in (*earlier, answer.scores)
     ]
     sounds = [reply.audio for reply in answer.replies]
+    recordings = [reply.recording for reply in answer.replies]
     read = how_read(answer)
     optional = {
         "y": [[names["metrics"](name), cut(why, MOST_TEXT)] for name, why in reasons(answer).items() if why],
@@ -215,6 +216,7 @@ def _answer(answer: Answer, run: int, reading: Reading, names: dict[str, Names],
         "s": "" if answer.answered else state(answer),
         "t": [cut(reply.text, MOST_TEXT, "; 'overtone export' has them all") for reply in answer.replies],
         "au": [media.reply(reading, name) if name else "" for name in sounds] if any(sounds) else [],
+        "bo": [media.reply(reading, name) if name else "" for name in recordings] if any(recordings) else [],
         "st": "" if read == "parsed" else read,
         "ch": chosen(answer),
         "m": turns if any(turns) else [],

@@ -32,9 +32,9 @@ LABELS = {  # the fields of Timings, in the order of tables
     "stalled": "Stalled",
     FACTOR: "Real-time factor",
 }
-ORIGINS = {"request": "request sent", "turn": "end of the turn"}
 _OF_ONE_REPLY = ("first_text", "first_audio", "voice_to_voice")
 VOICE, WITHIN = "last voiced sample", "within the reply"
+ORIGINS = {"request": "request sent", "turn": "end of the turn", "voice": VOICE}
 
 Timed = Sequence[tuple[int, Timings]]  # ask → the timings of one of its replies
 

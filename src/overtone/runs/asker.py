@@ -23,7 +23,7 @@ from overtone.models.reply_clock import ask_streaming, streams
 from overtone.runs.folder_safety import MAX_CHARACTERS, MAX_TOKENS
 from overtone.runs.limiter import Limiters
 from overtone.runs.prices import Price
-from overtone.schema import Reply, Request, Timings, Usage
+from overtone.schema import Reply, Request, SessionEvent, Timings, Usage
 
 REPLY_SECONDS = 600.0
 REPLY_BYTES = 64_000_000
@@ -320,8 +320,9 @@ def _check_likelihoods(request: Request, reply: Reply) -> None:
 
 def _check_timings(reply: Reply) -> None:
     """Raise ModelFailure unless each of the reply's timings is a number that can be stored."""
+    events = reply.session.events if reply.session else ()
     try:
-        msgspec.convert(msgspec.to_builtins(reply.timings), Timings | None)
+        msgspec.convert(msgspec.to_builtins((reply.timings, events)), tuple[Timings | None, tuple[SessionEvent, ...]])
     except msgspec.ValidationError as error:
         raise ModelFailure("malformed", f"the reply's timings are not seconds: {error}") from None
 

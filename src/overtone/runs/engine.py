@@ -239,6 +239,7 @@ class Engine:
             seed=None if self.seed is None else self.seed + ask.repeat,
             continuations=task.continuations(item) if likely else (),
             without=task.without(item, self.prompts) if likely else (),
+            last=turn == len(item.turns) - 1,
         )
         return request, [m for m in messages if m.role != "system"]
 

@@ -101,6 +101,7 @@ def rows(store: Store, condition: str | None = None, beside: Path | None = None)
                 "text": reply.text if reply else "",
                 "audio": reply.audio if reply else "",
                 "audio_file": paths.reply(reply.audio) if reply and reply.audio else "",
+                "session_file": paths.reply(reply.recording) if reply and reply.recording else "",
                 "finish": reply.finish if reply else "",
                 "refused": bool(reply and reply.refused),
                 "latency": reply.latency if reply else None,

@@ -37,6 +37,11 @@ _ORPHANS = (
         "SELECT count(*) FROM timings t "
         "WHERE NOT EXISTS (SELECT 1 FROM replies r WHERE r.ask = t.ask AND r.turn = t.turn)",
     ),
+    (
+        "sessions of replies that are missing",
+        "SELECT count(*) FROM sessions s "
+        "WHERE NOT EXISTS (SELECT 1 FROM replies r WHERE r.ask = s.ask AND r.turn = s.turn)",
+    ),
     ("replies to asks that are missing", "SELECT count(*) FROM replies WHERE ask NOT IN (SELECT id FROM asks)"),
     ("failures of asks that are missing", "SELECT count(*) FROM failures WHERE ask NOT IN (SELECT id FROM asks)"),
     (
@@ -137,6 +142,7 @@ def _rows(store: Store) -> Iterator[str]:
         store.asks,
         store.replies,
         store.timings,
+        lambda: [store.session(*key) for key in store.sessions()],
         store.failures,
         store.clips,
         lambda: store.scores(every=True),
@@ -167,8 +173,7 @@ def _sounds(store: Store, result: Verified) -> None:
     """Check every reply's sound against its name, which is the SHA-256 of its bytes."""
     missing: list[str] = []
     changed: list[str] = []
-    with clear_errors(store.folder):
-        named = {str(row[0]) for row in store.db.execute("SELECT DISTINCT audio FROM replies WHERE audio <> ''")}
+    named = store.sounds()
     for name in sorted(named):
         try:
             path = store.audio_path(name)

@@ -20,7 +20,7 @@ from overtone.runs.measurement_choice import Measurement, Selection, read_histor
 from overtone.runs.spread_order import Place
 from overtone.runs.spread_order import spread as spread_order
 from overtone.runs.stored_asks import Ask, Failure, Part, StoredReply
-from overtone.schema import Item, Key, Likelihood, Score, Timings, Usage
+from overtone.schema import Item, Key, Likelihood, Score, SessionEvent, Timings, Usage
 from overtone.scores import ScoreInfo, known, undeclared
 from overtone.suite import Suite, find_suite, is_installed
 
@@ -32,6 +32,7 @@ _notes_decoder = msgspec.json.Decoder(tuple[str, ...])
 _usage_decoder = msgspec.json.Decoder(Usage)
 _likelihoods_decoder = msgspec.json.Decoder(tuple[tuple[Likelihood, ...], ...])
 _timings_decoder = msgspec.json.Decoder(Timings)
+_events_decoder = msgspec.json.Decoder(tuple[SessionEvent, ...])
 _info_decoder = msgspec.json.Decoder(ScoreInfo)
 _suite_decoder: msgspec.json.Decoder[Suite | None] = msgspec.json.Decoder(Suite | None)
 _detail_decoder = msgspec.json.Decoder(dict[str, float | int | str | None])
@@ -224,22 +225,23 @@ class Rows:
     def _replies(self, which: str, given: Sequence[Any] = ()) -> Iterator[StoredReply]:
         sql = (
             "SELECT r.ask, i.id, a.condition, a.repeat, r.turn, r.text, r.audio, r.finish, r.refused, r.model, "
-            "r.latency, r.attempts, r.notes, r.usage, l.body, t.body FROM replies r "
+            "r.latency, r.attempts, r.notes, r.usage, l.body, t.body, coalesce(s.audio, '') FROM replies r "
             "JOIN asks a ON a.id = r.ask JOIN items i ON i.seq = a.item "
             "LEFT JOIN likelihoods l ON l.ask = r.ask AND l.turn = r.turn "
-            f"LEFT JOIN timings t ON t.ask = r.ask AND t.turn = r.turn {which}"
+            "LEFT JOIN timings t ON t.ask = r.ask AND t.turn = r.turn "
+            f"LEFT JOIN sessions s ON s.ask = r.ask AND s.turn = r.turn {which}"
         )
         with reading(self.folder):
             for row in select(
                 self.db,
                 tuple[
                     int, str, str, int, int, Words, str, str, int, str, Finite, int, bytes, bytes, bytes | None,
-                    bytes | None,
+                    bytes | None, str,
                 ],
                 sql,
                 given,
             ):  # fmt: skip
-                text, audio, finish, refused, model, latency, attempts, notes, usage, likely, timed = row[5:]
+                text, audio, finish, refused, model, latency, attempts, notes, usage, likely, timed, both = row[5:]
                 spent = _usage_decoder.decode(usage)
                 if max(msgspec.structs.astuple(spent)) > MAX_TOKENS:
                     raise ValueError("more tokens than there can be")
@@ -247,13 +249,32 @@ class Rows:
                 sent = Key(*row[1:5]), text, audio, finish, bool(refused), model
                 weighed = () if likely is None else _likelihoods_decoder.decode(likely)
                 timings = None if timed is None else _timings_decoder.decode(timed)
-                yield StoredReply(row[0], *sent, said, spent, latency, attempts, weighed, timings)
+                yield StoredReply(row[0], *sent, said, spent, latency, attempts, weighed, timings, both)
 
     def timings(self) -> Iterator[tuple[int, Timings]]:
         """Yield (ask, timings) for every reply that streamed."""
         with reading(self.folder):
             for ask, body in select(self.db, tuple[int, bytes], "SELECT ask, body FROM timings ORDER BY ask, turn"):
                 yield ask, _timings_decoder.decode(body)
+
+    def session(self, ask: int, turn: int) -> tuple[str, tuple[SessionEvent, ...]] | None:
+        """Return the name of the sound of both channels, and the events, of a turn in a realtime session."""
+        sql = "SELECT audio, events FROM sessions WHERE ask = ? AND turn = ?"
+        with reading(self.folder):
+            found = next(select(self.db, tuple[str, bytes], sql, (ask, turn)), None)
+            return None if found is None else (found[0], _events_decoder.decode(found[1]))
+
+    def sessions(self) -> dict[tuple[int, int], str]:
+        """Map (ask, turn) to the name of the sound of both channels, for every turn in a realtime session."""
+        with reading(self.folder):
+            rows = select(self.db, tuple[int, int, str], "SELECT ask, turn, audio FROM sessions")
+            return {(ask, turn): audio for ask, turn, audio in rows}
+
+    def sounds(self) -> set[str]:
+        """Return the names of all sounds that replies and sessions use."""
+        sql = "SELECT audio FROM replies WHERE audio <> '' UNION SELECT audio FROM sessions WHERE audio <> ''"
+        with reading(self.folder):
+            return {name for (name,) in select(self.db, tuple[str], sql)}
 
     def sent(self, ask: int, turn: int) -> list[dict[str, Any]]:
         """Return the messages that were sent for a reply, with each sound as its SHA-256."""

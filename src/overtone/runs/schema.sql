@@ -99,3 +99,12 @@ CREATE TABLE timings (
 -- What the model heard in training of an item: mark is clip, speaker or corpus, '' for nothing; origin names it.
 -- Only items that were compared with a model's statement have a row.
 CREATE TABLE heard (item INTEGER PRIMARY KEY REFERENCES items (seq), mark TEXT NOT NULL, origin TEXT NOT NULL);
+
+-- version 8
+
+-- The record of a turn in a realtime session. audio names a sound of two channels, user and model; events is JSON.
+CREATE TABLE sessions (
+    ask INTEGER NOT NULL REFERENCES asks (id), turn INTEGER NOT NULL, audio TEXT NOT NULL, events BLOB NOT NULL,
+    PRIMARY KEY (ask, turn)
+) WITHOUT ROWID;
+CREATE INDEX sessions_by_audio ON sessions (audio) WHERE audio <> '';

@@ -36,9 +36,12 @@ def sent_how(spec: Spec, meta: Mapping[str, str], declared: int | None = None) -
 
 
 def sent_rates(meta: Mapping[str, str]) -> tuple[int | None, int | None]:
-    """Return the rate to which all clips of a run were resampled and the maximum rate of its clips, each or None."""
+    """Return the rate to which all clips of a run were resampled and the maximum rate of its clips, each or None.
+
+    The clips of a model that resamples itself are stored as it got them.
+    """
     how = meta.get("clips", EARLIER)
-    rate = re.match(r"resampled to (\d{1,6}) Hz \(", how)
+    rate = re.match(r"resampled to (\d{1,6}) Hz \(audio_rate", how)
     return (int(rate[1]) if rate else None), (EARLIER_LIMIT if how == EARLIER else None)
 
 

@@ -267,25 +267,16 @@ class Store(Rows):
         """Store a reply. It is durable after the next `commit`. The last turn marks the ask as answered."""
         with clear_errors(self.folder):
             audio = self._put_audio(reply.audio) if reply.audio else ""
+            both = self._put_audio(reply.session.audio) if reply.session and reply.session.audio else ""
             self._begin()
-            self.db.execute(
-                "INSERT INTO replies VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)",
-                (
-                    ask.id,
-                    turn,
-                    reply.text,
-                    audio,
-                    reply.finish,
-                    reply.refused,
-                    reply.model,
-                    _encode(reply.notes),
-                    _encode(reply.usage),
-                    sent,
-                    latency,
-                    attempts,
-                    time.time(),
-                ),
-            )
+            row = (
+                ask.id, turn, reply.text, audio, reply.finish, reply.refused, reply.model, _encode(reply.notes),
+                _encode(reply.usage), sent, latency, attempts, time.time(),
+            )  # fmt: skip
+            self.db.execute("INSERT INTO replies VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)", row)
+            if reply.session:
+                events = _encode(reply.session.events)
+                self.db.execute("INSERT INTO sessions VALUES (?,?,?,?)", (ask.id, turn, both, events))
             for table, value in (("likelihoods", reply.likelihoods), ("timings", reply.timings)):
                 if value:
                     self.db.execute(f"INSERT INTO {table} VALUES (?,?,?)", (ask.id, turn, _encode(value)))
@@ -324,9 +315,8 @@ class Store(Rows):
 
     def _sweep(self) -> None:
         """Remove sounds of replies that a killed process did not commit."""
-        sql = "SELECT DISTINCT audio FROM replies WHERE audio <> ''"
         with reading(self.folder):
-            kept = {name for (name,) in select(self.db, tuple[str], sql)}
+            kept = self.sounds()
         for path in (self.folder / "audio").glob("??/*"):
             if SHA.fullmatch(path.stem) and (path.suffix == ".part" or path.stem not in kept):
                 path.unlink()

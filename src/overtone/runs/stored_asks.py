@@ -25,6 +25,7 @@ class StoredReply(Struct, frozen=True):
     attempts: int
     likelihoods: tuple[tuple[Likelihood, ...], ...] = ()  # see `overtone.schema.Reply`
     timings: Timings | None = None
+    recording: str = ""  # the hex name of the sound of both voices, in a realtime session
 
 
 class Ask(Struct, frozen=True):

@@ -15,7 +15,7 @@ from overtone.errors import StoreError
 from overtone.runs.database import at
 from overtone.runs.folder_safety import check_structure, schema
 
-VERSION = 7
+VERSION = 8
 APPLICATION = 0x0F372020
 
 
@@ -43,7 +43,8 @@ def read_as_new(db: sqlite3.Connection, version: int) -> None:
     """Add the tables that an older file lacks to this connection only, in memory and empty."""
     db.execute("PRAGMA temp_store=MEMORY")
     for newer in range(version + 1, VERSION + 1):
-        added = re.sub(r"^DROP TABLE .*;$", "", schema(newer), flags=re.M)  # a reader leaves the file as it is
+        # A reader leaves the file as it is, and needs no index of an empty table.
+        added = re.sub(r"^(DROP TABLE|CREATE INDEX) .*;$", "", schema(newer), flags=re.M)
         db.executescript(added.replace("CREATE TABLE", "CREATE TEMP TABLE"))
 
 
