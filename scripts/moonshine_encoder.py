@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import save_file
 
-from overtone.echat.net.moonshine import moonshine_state
 from overtone.embedded import require
+from overtone.embedded.moonshine_weights import moonshine_state
 
 
 def main(out: str, folder: str = "") -> None:

@@ -24,7 +24,7 @@ from torch import Tensor
 from overtone import audio
 from overtone.echat.net.config import EncoderConfig
 from overtone.echat.net.encoders import Encoder, open_encoder
-from overtone.echat.net.moonshine import moonshine_state
+from overtone.embedded.moonshine_weights import moonshine_state
 
 LAYERS = {288: 6, 416: 8}  # by width: tiny and base
 Array = NDArray[np.float32]

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from overtone.echat.net import config, encoders
 from overtone.echat.net.config import EncoderConfig
 from overtone.echat.net.encoders import LogMel, open_encoder
-from overtone.echat.net.moonshine import moonshine_state
 from overtone.embedded import present, require
+from overtone.embedded.moonshine_weights import moonshine_state
 from overtone.errors import DataError, OvertoneError, UsageError
 
 SIZES = {"dim": 32, "layers": 2, "heads": 4, "ffn": 64}
@@ -72,6 +72,16 @@ def test_taps_bring_mean_and_spread_from_the_middle_beside_the_last_states(kind:
     for part, of in ((both[..., 32:64], between[0].mean(1)), (both[..., 64:], between[0].std(1, correction=0))):
         want = torch.nn.functional.layer_norm(of, (32,))[:, None].expand_as(part)
         assert torch.allclose(part, want, atol=1e-3)
+
+
+@pytest.mark.local
+def test_the_states_in_numpy_are_those_of_the_network() -> None:
+    from overtone.embedded import speech_states
+
+    shape = EncoderConfig(kind="moonshine", dim=288, layers=6, heads=8, ffn=1152, source="package")
+    with torch.no_grad():
+        want = open_encoder(shape).eval()(*batch([NOISE]))[0][0].numpy()
+    assert np.abs(speech_states.load().states(NOISE)[-1] - want).max() < 1e-3
 
 
 def test_the_log_mel_is_that_of_transformers() -> None:

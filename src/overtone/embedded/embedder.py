@@ -72,7 +72,7 @@ def read_safetensors(path: Path) -> dict[str, Vectors]:
     return tensors
 
 
-def _gelu(x: Vectors) -> Vectors:
+def gelu(x: Vectors) -> Vectors:
     """Compute x·Φ(x) in place, as max(x, 0) − |x|/2 · (1 − erf(|x|/√2)), in blocks that stay in the cache. The error
     function is accurate to 1.5e-7 (Abramowitz and Stegun 7.1.26)."""
     for at in range(0, len(x), _BLOCK):
@@ -174,7 +174,7 @@ class Embedder:
             mixed = _linear(mixed, *part["mixed"])
             mixed += x
             x = _normed(mixed, *part["mixed_norm"])
-            raised = _linear(_gelu(_linear(x, *part["up"])), *part["down"])
+            raised = _linear(gelu(_linear(x, *part["up"])), *part["down"])
             raised += x
             x = _normed(raised, *part["norm"])
         return x.reshape(size, length, WIDTH)

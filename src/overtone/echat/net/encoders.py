@@ -16,8 +16,8 @@ from torch.utils.checkpoint import checkpoint
 
 from overtone.echat.net.config import HOP, RATE, SHORTEST, EncoderConfig, frames_of
 from overtone.echat.net.model import Block, convolve, fill, sinusoids, within
-from overtone.echat.net.moonshine import moonshine_state
 from overtone.embedded import require
+from overtone.embedded.moonshine_weights import moonshine_state
 from overtone.errors import DataError, UsageError
 from overtone.paths import shown, user_path
 
