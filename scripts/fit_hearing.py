@@ -3,7 +3,8 @@
     python scripts/fit_hearing.py [--speakers 48] [--held-out 18]
 
 The sentences below and the voices are none of the default cast's; the held-out part shares neither with the training
-part. Writes src/overtone/embedded/hearing.json and the table of accuracies in hearing.py's docstring.
+part. Writes src/overtone/embedded/hearing.json and the table of accuracies in hearing.py's docstring. Afterwards
+`python -m bench.hearing_people --write` adds which cues it cannot hear in people.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import pytest
 
 from overtone import audio
 from overtone.cues import BY_SLUG
-from overtone.embedded import espeak_voice, hearing
+from overtone.embedded import espeak_voice, fitted_ear, hearing
 from overtone.errors import DataError
 
 
@@ -18,6 +18,13 @@ def test_the_ear_that_ships_knows_every_cue_and_its_own_accuracy() -> None:
     for row in ear.table:
         assert f"| {row.task} | {row.clips} | {row.accuracy:.3f} | {row.chance:.3f} |" in (hearing.__doc__ or "")
     assert hearing.DATA.stat().st_size < 100_000
+
+
+def test_the_ear_that_ships_says_what_it_cannot_hear_in_people() -> None:
+    described = hearing.load().describe()
+    assert {"fear", "cough", "male", "whisper"} <= set(described["ear_cannot_hear"])  # type: ignore[arg-type]
+    assert "sad" not in described["ear_cannot_hear"]  # type: ignore[operator]
+    assert "not tested on people" in hearing.load().cannot_hear["whisper"]
 
 
 def test_a_posterior_sums_to_one_over_what_was_asked() -> None:
@@ -76,6 +83,6 @@ def test_a_file_that_is_not_a_classifier_is_refused(tmp_path, change, message) -
 def test_the_identity_of_a_file_changes_with_its_bytes(tmp_path) -> None:  # type: ignore[no-untyped-def]
     path = tmp_path / "ear.json"
     path.write_bytes(hearing.DATA.read_bytes())
-    before = hearing.identity(path)
+    before = fitted_ear.identity(path)
     path.write_bytes(hearing.DATA.read_bytes() + b"\n")
-    assert hearing.read_file(path) == hearing.load() and hearing.identity(path) != before
+    assert hearing.read_file(path) == hearing.load() and fitted_ear.identity(path) != before

@@ -28,7 +28,7 @@ TASKS = {  # what a user wants to do → commands
     "judge": ("judge", "measure"),
     "find out": ("report", "analyze", "table", "figure", "compare", "check", "case", "log"),
     "build": ("build",),
-    "train": ("train", "study", "evaluate", "serve", "export"),
+    "train": ("train", "fit", "study", "evaluate", "serve", "export"),
     "people": ("studio", "talk", "arena"),
     "housekeeping": ("list", "trust", "verify", "migrate", "completion", "help"),
 }

@@ -36,7 +36,7 @@ from overtone.audio import Measures
 from overtone.cues import BY_SLUG
 from overtone.errors import DataError
 from overtone.heard import HeardInTraining, decode
-from overtone.paths import read_plain, sha256
+from overtone.paths import read_plain
 
 Array = NDArray[np.float64]
 
@@ -84,6 +84,7 @@ class Hearing(Struct, frozen=True, forbid_unknown_fields=True):
     scale: tuple[float, ...]
     heads: tuple[Head, ...]
     table: tuple[Accuracy, ...]
+    cannot_hear: dict[str, str] = {}  # cue → why, on people; written by bench/hearing_people.py
     training: bytes = b""  # what it was fitted to, as `heard.encode` writes it; b"" if it does not state that
 
     def heard(self) -> HeardInTraining | None:
@@ -107,6 +108,20 @@ class Hearing(Struct, frozen=True, forbid_unknown_fields=True):
         likely = np.exp(scores - scores.max())
         return dict(zip(among, (likely / likely.sum()).tolist(), strict=True))
 
+    def describe(self) -> dict[str, object]:
+        """Return what a model that uses it says of it: its identity, and the cues that it cannot hear in people."""
+        return {"ear": self.version, "ear_cannot_hear": sorted(self.cannot_hear)}
+
+    def evidence(self, samples: audio.Samples, rate: int, measures: Measures | None = None) -> tuple[float, ...]:
+        """Return all that it needs to know of a sound."""
+        return tuple(features(samples, rate, measures).tolist())
+
+    def guesses(self, evidence: Array) -> list[tuple[str, float]]:
+        """Return the likelier sex and its probability, then the most probable of all other cues."""
+        sex = self.posterior(evidence, ("male", "female"))
+        others = self.posterior(evidence, [slug for slug in self.classes if slug not in ("male", "female")])
+        return [max(each.items(), key=lambda item: item[1]) for each in (sex, others)]
+
 
 @functools.cache
 def load() -> Hearing:
@@ -129,11 +144,6 @@ def read_file(path: Path) -> Hearing:
     if why := _invalid(hearing):
         raise DataError(f"{path}: {why}; {refit}")
     return hearing
-
-
-def identity(path: Path) -> str:
-    """Return a classifier file's version and the start of its SHA-256."""
-    return f"{read_file(path).version}@{sha256(path)[:12]}"
 
 
 def _invalid(hearing: Hearing) -> str:

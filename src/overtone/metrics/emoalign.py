@@ -3,8 +3,8 @@
 `emoalign_reference` is 1 if the same predictor names the same emotion for the reply's and the reference reply's audio,
 else 0; `emoalign_profile` is 1 if the reply's emotion is that of its style profile. EchoMind released no profiles, so
 Overtone has its own table from the clip's cue to the emotion expected in the reply (`data/reply_emotions.tsv`). "Other"
-and "unknown" never match. Options: `predictor=embedded` (default) or `emotion2vec`, and for the latter
-`model=FOLDER_OR_ID` and `hub=ms|hf`. See docs/reference/metrics/emoalign.md.
+and "unknown" never match. Options: `predictor=embedded` (default), `emotion2vec`, or an ear's file, as `overtone fit
+hearing` writes it; for emotion2vec also `model=FOLDER_OR_ID` and `hub=ms|hf`. See docs/reference/metrics/emoalign.md.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from overtone.errors import DataError, MissingExtra, OvertoneError, UsageError
 from overtone.metrics import Answered, ReplyMetric
+from overtone.paths import user_path
 from overtone.schema import Score
 from overtone.scores import of_replies
 from overtone.spec import suggest
@@ -69,6 +70,24 @@ class Embedded:
         from overtone.embedded import emotion
 
         return emotion.predict(*sound)
+
+
+class Fitted:
+    """The emotions of an ear that was fitted to people's recordings."""
+
+    def __init__(self, path: Path) -> None:
+        from overtone.embedded import fitted_ear
+
+        self._ear = fitted_ear.read(path)
+        self._identity = fitted_ear.identity(path)
+        if all(head.name != "emotion" for head in self._ear.facts.heads):
+            raise DataError(f"{path}: this ear has no emotions; fit it to a corpus with emotions")
+
+    def identity(self) -> str:
+        return self._identity
+
+    def predict(self, sound: Sound) -> Emotion:
+        return self._ear.emotion(*sound)
 
 
 class Emotion2vec:
@@ -214,10 +233,17 @@ def _profiles() -> tuple[str, dict[str, str]]:
 
 
 def predictor_of(metric: str, predictor: str, model: str, hub: str) -> Predictor:
-    """Return the predictor of this name. The error for an unknown predictor mentions `metric`."""
+    """Return the predictor of this name, or of this file. The error for an unknown predictor mentions `metric`."""
     if predictor not in PREDICTORS:
+        path = user_path(predictor)
+        if path.is_file():
+            try:
+                return Fitted(path)
+            except DataError as error:
+                raise UsageError(f"{metric}: predictor={error}") from None
         raise UsageError(
-            f"{metric}: no predictor {predictor!r}{suggest(predictor, PREDICTORS)}; known: {', '.join(PREDICTORS)}"
+            f"{metric}: no predictor {predictor!r}{suggest(predictor, PREDICTORS)}; known: {', '.join(PREDICTORS)}, "
+            "or the file of an ear"
         )
     return Embedded() if predictor == "embedded" else Emotion2vec(model, hub)
 

@@ -2,7 +2,8 @@
 
 With `hear=acoustic`, the language model also gets one line with the voice's acoustic measures and the guess of the
 small classifier in `overtone.embedded.hearing`. That classifier answers questions whose options all name a cue. With
-`hear=FILE` it is the classifier in that file. With `lm=DIR`, the language model is that of a transformers folder.
+`hear=FILE` it is the ear in that file, which `overtone fit hearing` fits to people's recordings. With `lm=DIR`, the
+language model is that of a transformers folder.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from msgspec import Struct
 
 from overtone import audio
 from overtone.cues import BY_SLUG, cue_of_option
-from overtone.embedded import espeak_voice, hearing, language, recogniser, require
+from overtone.embedded import espeak_voice, fitted_ear, hearing, language, recogniser, require
+from overtone.embedded.fitted_ear import FittedEar
 from overtone.errors import AudioError, DataError, ModelFailure, OvertoneError, UsageError
 from overtone.heard import HeardInTraining
 from overtone.models import _causal
@@ -42,11 +44,11 @@ _PLAIN = ("male", "female", "adult")  # classes that mean an ordinary delivery
 
 
 class Heard(Struct, frozen=True):
-    """The words recognised in one sound. `line` and `features` are filled only with a classifier."""
+    """The words recognised in one sound. `line` and `evidence` are filled only with a classifier."""
 
     words: str
     line: str = ""
-    features: tuple[float, ...] = ()
+    evidence: tuple[float, ...] = ()
 
 
 @functools.cache
@@ -90,7 +92,7 @@ class Cascade:
         """Return what the classifier of voices heard when it was fitted; None if it states nothing."""
         return self._ear.heard() if self._ear is not None else None
 
-    def _find_ear(self) -> hearing.Hearing | None:
+    def _find_ear(self) -> FittedEar | hearing.Hearing | None:
         """Return the classifier of voices, or None with hear=words. Raises UsageError for an invalid word or file."""
         if self.hear == "words":
             return None
@@ -103,7 +105,7 @@ class Cascade:
                 f"{self.spec}: hear must be words, acoustic or a file; there is no file {self.hear!r}{near}"
             )
         try:
-            return hearing.read_file(path)
+            return fitted_ear.read_any(path)
         except DataError as error:
             raise UsageError(f"{self.spec}: hear={error}") from None
 
@@ -164,7 +166,9 @@ class Cascade:
         if self._lm is not None and self._lm.facts:
             out["facts"] = self._lm.facts
         if self._ear is not None:
-            out["ear"] = self._ear.version if self.hear == "acoustic" else hearing.identity(user_path(self.hear))
+            out |= self._ear.describe()
+            if self.hear != "acoustic":
+                out["ear"] = fitted_ear.identity(user_path(self.hear))
         return out
 
     def _without_language(self, request: Request) -> Reply | None:
@@ -244,11 +248,11 @@ class Cascade:
         heard = Heard(recogniser.transcribe(samples, rate))
         if self._ear is not None:
             measures = audio.measure(samples, rate)
-            features = hearing.features(samples, rate, measures)
+            evidence = self._ear.evidence(samples, rate, measures)
             line = hearing.described(measures)
             if measures.active and measures.rms_dbfs >= hearing.SILENT_DBFS:
-                line = f"{line} {_guess(self._ear, features)}"
-            heard = Heard(heard.words, line, tuple(features.tolist()))
+                line = f"{line} {_guess(self._ear.guesses(hearing.array(evidence)))}"
+            heard = Heard(heard.words, line, evidence)
         with self._lock:
             self._remembered[sound.sha256] = heard
             while len(self._remembered) > _MOST_REMEMBERED:
@@ -262,20 +266,18 @@ class Cascade:
         slugs = [cue.slug for cue in cues if cue is not None and cue.slug in self._ear.classes]
         if len(slugs) != len(options) or len(set(slugs)) != len(slugs) or not slugs:
             return ""
-        posterior = self._ear.posterior(hearing.array(heard.features), slugs)
+        posterior = self._ear.posterior(hearing.array(heard.evidence), slugs)
         return string.ascii_uppercase[slugs.index(max(posterior, key=posterior.__getitem__))]
 
 
 load = Cascade
 
 
-def _guess(ear: hearing.Hearing, features: hearing.Array) -> str:
-    """Describe the classifier's guess about a voice and how certain it is."""
-    sex = ear.posterior(features, ("male", "female"))
-    speaker = max(sex, key=sex.__getitem__)
-    guesses = [f"{'Probably' if sex[speaker] > 0.8 else 'Perhaps'} {BY_SLUG[speaker].phrase}"]
-    others = ear.posterior(features, [slug for slug in ear.classes if slug not in ("male", "female")])
-    best = max(others, key=others.__getitem__)
-    if best not in _PLAIN and others[best] > 0.3:
-        guesses.append(f"{'probably' if others[best] > 0.7 else 'perhaps'} {BY_SLUG[best].phrase}")
-    return f"{'; '.join(guesses)}."
+def _guess(guesses: list[tuple[str, float]]) -> str:
+    """Describe the classifier's guesses about a voice and how certain they are. The first is the speaker's sex."""
+    speaker, sure = guesses[0]
+    parts = [f"{'Probably' if sure > 0.8 else 'Perhaps'} {BY_SLUG[speaker].phrase}"]
+    for slug, likely in guesses[1:]:
+        if slug not in _PLAIN and likely > 0.3:
+            parts.append(f"{'probably' if likely > 0.7 else 'perhaps'} {BY_SLUG[slug].phrase}")
+    return f"{'; '.join(parts)}."
