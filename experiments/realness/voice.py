@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import functools
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -133,14 +134,20 @@ def _events(data: Path, speech: list[Path]) -> dict[str, list[Job]]:
     """Events by themselves, and each in some pieces of plain speech of other people."""
     files = {kind: sorted((data / "nonverbal" / kind).glob("*.wav")) for kind in EVENTS}
     heard = judges([p.name[:4] for paths in files.values() for p in paths])
-    bare, inside = [], []
-    for kind, (name, cue) in EVENTS.items():
-        for k, path in enumerate(p for p in files[kind] if p.name[:4] in heard):
-            bare.append(Job("event", name, path.name[:4], path))
+    mine = {kind: [p for p in paths if p.name[:4] in heard] for kind, paths in files.items()}
+    bare = [Job("event", EVENTS[kind][0], p.name[:4], p) for kind, paths in mine.items() for p in paths]
+    return {"event": bare, "event in speech": inside_speech(mine, speech)}
+
+
+def inside_speech(files: dict[str, list[Path]], speech: list[Path]) -> list[Job]:
+    """Each recorded event in CARRIERS pieces of speech."""
+    inside: list[Job] = []
+    for kind, (_, cue) in EVENTS.items():
+        for k, path in enumerate(files[kind]):
             for j in range(CARRIERS):
                 carrier = speech[(7 * k + 13 * j + len(inside)) % len(speech)]
                 inside.append(Job("event in speech", cue, path.name[:4], path, (carrier,), cue))
-    return {"event": bare, "event in speech": inside}
+    return inside
 
 
 def read(job: Job) -> Row:
@@ -222,8 +229,8 @@ def _only_events(cue: str) -> Recipe:
 # ── ours ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def built(number: int) -> dict[str, list[Row]]:
-    """Every class of every family once, in one voice and sentence."""
+def built(number: int, families: tuple[str, ...] = ()) -> dict[str, list[Row]]:
+    """Every class of some families (by default all) once, in one voice and sentence."""
     voice, sex = VOICES[number % len(VOICES)]
     sentences = (*SENTENCES, *HELD_OUT_SENTENCES)
     samples, rate = speak(sentences[number % len(sentences)], voice=voice, rate_wpm=160)
@@ -237,13 +244,14 @@ def built(number: int) -> dict[str, list[Row]]:
     neutral = deliver(plain, NEUTRAL, rng, scale)
     calm = prosody(neutral, RATE)
     pitch = plain.pitch
-    return {
-        "emotion": [(slug, voice, _less(prosody(said(slug), RATE), calm)) for slug in EMOTIONS],
-        "gender": [(sex, voice, _whole(neutral))],
-        "age": [("child", voice, _whole(said("child"))), ("adult", voice, _whole(neutral))],
-        "pace": [(slug, voice, _tempo(said(slug))) for slug in ("fast", "slow")],
-        "event": [
+    rows: dict[str, Callable[[], list[Row]]] = {
+        "emotion": lambda: [(slug, voice, _less(prosody(said(slug), RATE), calm)) for slug in EMOTIONS],
+        "gender": lambda: [(sex, voice, _whole(neutral))],
+        "age": lambda: [("child", voice, _whole(said("child"))), ("adult", voice, _whole(neutral))],
+        "pace": lambda: [(slug, voice, _tempo(said(slug))) for slug in ("fast", "slow")],
+        "event": lambda: [
             (name, voice, _alone(event(name, RATE, rng, pitch, scale))) for name, _ in EVENTS.values()
         ],
-        "event in speech": [(cue, voice, _less(prosody(said(cue), RATE), calm)) for _, cue in EVENTS.values()],
+        "event in speech": lambda: [(cue, voice, _less(prosody(said(cue), RATE), calm)) for _, cue in EVENTS.values()],
     }  # fmt: skip
+    return {family: make() for family, make in rows.items() if not families or family in families}
