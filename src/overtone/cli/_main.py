@@ -24,7 +24,7 @@ from overtone.version import __version__
 PURPOSE = "Measure whether a speech language model hears how something is said and responds to it."
 MORE = "'overtone help COMMAND' shows the flags and examples of a command; --version prints the version."
 TASKS = {  # what a user wants to do → commands
-    "run": ("run", "plan", "score", "demo", "data", "setup"),
+    "run": ("run", "plan", "merge", "score", "demo", "data", "setup"),
     "judge": ("judge", "measure"),
     "find out": ("report", "analyze", "table", "figure", "compare", "check", "case", "log"),
     "build": ("build",),

@@ -71,6 +71,11 @@ def add_run_flags(parser: argparse.ArgumentParser, *, optional: bool = False) ->
     flag = add_ray_flags(parser).add_argument
     flag("--ray-actors", type=int, metavar="N", help="actors that hold each model (default: one per node or GPU)")
     flag("--ray-gpus", type=float, metavar="X", help="GPUs of each actor (default: 0)")
+    flag(
+        "--shard",
+        metavar="I/N",
+        help="ask only the I-th of N parts, each in its own folder; 'overtone merge' joins them",
+    )
     flag = parser.add_argument_group("safety").add_argument
     flag(
         "--fsync",

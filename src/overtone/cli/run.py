@@ -153,5 +153,8 @@ def _closing(settings: Settings, outcome: Outcome) -> str:
         lines.append("run the same command again to retry the failed requests")
     if outcome.warning:
         lines.append(f"warning: {outcome.warning}")
-    lines.append(f"next: overtone report {folder}")
+    if settings.part is None:
+        lines.append(f"next: overtone report {folder}")
+    else:
+        lines.append(f"when all shards are done: overtone merge {shown_lines(str(settings.whole_folder))}-shard-*")
     return "\n".join(lines)

@@ -9,12 +9,16 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Collection
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from overtone.errors import StoreError
 from overtone.runs.database import clear_errors, open_tables
+from overtone.runs.folder_safety import Finite, reading, select
+from overtone.runs.read_only import connect_reader
 from overtone.schema import Reply
 
 VERSION = 1
@@ -74,6 +78,15 @@ class Verdicts:
                 )
             except sqlite3.IntegrityError as error:
                 raise StoreError(f"{self.path}: {error}") from None
+
+    def copy_from(self, path: Path) -> None:
+        """Add the answers of another file, which is only read. An answer that this file has is kept."""
+        kind: Any = tuple[str, str, str, str, str, str, str, bytes, int, Finite]
+        with closing(connect_reader(path)) as other, reading(path.parent):
+            rows = select(other, kind, "SELECT * FROM verdicts")
+            self.db.execute("BEGIN IMMEDIATE")
+            self.db.executemany("INSERT OR IGNORE INTO verdicts VALUES (?,?,?,?,?,?,?,?,?,?)", rows)
+            self.db.execute("COMMIT")
 
     def forget(self, label: str, asked: Collection[tuple[str, str]]) -> int:
         """Remove the verdicts of the judge with this label, and return their number.

@@ -25,6 +25,7 @@ from overtone.runs.marks import read_marks
 from overtone.runs.people_labels import Label, LabelStudy, read_labels, read_studies
 from overtone.runs.read_only import Rewritten
 from overtone.runs.records import Beside
+from overtone.runs.run_shards import shard_note
 from overtone.runs.store import ANSWERED, FAILED, Failure, Part, Store, StoredReply
 from overtone.schema import Item, Key, Option, Score, Turn
 from overtone.scores import CHOICE, ScoreInfo, with_tasks
@@ -170,6 +171,7 @@ def read(store: Store, part: Part | None = None, *, light: bool = False) -> Read
         answers,
         {name: signature for name, signature in selection.shown.items() if name not in silent},
         [
+            *filter(None, [shard_note(store.meta())]),
             *selection.notes.values(),
             *_silent_notes([name for name, asked in silent.items() if asked]),
             *filter(None, [note]),

@@ -17,7 +17,16 @@ from overtone.languages import LanguageCheck
 from overtone.paths import inside
 from overtone.runs.prices import Price, price_of
 from overtone.runs.sent_clips import sent_how
-from overtone.runs.session import SPREAD, load_benchmark, order_of, planned, texts_of, wanted_speech, warnings_of
+from overtone.runs.session import (
+    SPREAD,
+    load_benchmark,
+    order_of,
+    planned,
+    shard_groups,
+    texts_of,
+    wanted_speech,
+    warnings_of,
+)
 from overtone.runs.settings import Settings
 from overtone.runs.store import Store
 from overtone.schema import Condition, Item
@@ -66,7 +75,10 @@ def make_plan(settings: Settings) -> Plan:
     unreadable = 0
     languages = LanguageCheck()
     speech = wanted_speech(settings) != "no"
+    groups = shard_groups(settings, benchmark)
     for item, names in planned(settings, benchmark, order):
+        if groups is not None and item.group not in groups:
+            continue
         plan.items += 1
         languages.add(item.id, item.language, texts_of(item))
         for name in names:

@@ -33,6 +33,8 @@ from overtone.runs.engine import Engine, Progress
 from overtone.runs.heard_marks import Marker, heard_by
 from overtone.runs.limiter import Limiters
 from overtone.runs.prices import price_of
+from overtone.runs.run_shards import META as SHARD
+from overtone.runs.run_shards import ShardPlan, groups_of, read_plans
 from overtone.runs.sent_clips import Sounds, sent_how
 from overtone.runs.settings import Settings, identity, to_toml
 from overtone.runs.spread_order import place, spread
@@ -41,6 +43,7 @@ from overtone.schema import LIKELIHOOD, WRITTEN, Item
 from overtone.spec import NOT_IDENTITY, Spec
 from overtone.suite import find_suite
 from overtone.tasks import Prompts, conditions, has_clip, load_prompts
+from overtone.text import count
 from overtone.version import __version__
 
 PLAN_PAGE = 500
@@ -139,6 +142,12 @@ def planned(settings: Settings, benchmark: Benchmark, order: str = SPREAD) -> It
         yield from (one for index, one in enumerate(_asked(settings, benchmark)) if index in chosen)
 
 
+def shard_groups(settings: Settings, benchmark: Benchmark) -> frozenset[str] | None:
+    """Return the groups of the shard that the settings name; None for the whole run."""
+    part = settings.part
+    return None if part is None else groups_of(part, selected(benchmark, Selection(asr="all")))
+
+
 def order_of(store: Store) -> str:
     """Return how a limit chooses items in this run. A run with items but without a stored order took the first
     items."""
@@ -194,6 +203,7 @@ async def execute(settings: Settings, hooks: Hooks | None = None) -> Outcome:
             f"{settings.benchmark} in {settings.data} has no item for these levels, styles, parts and inputs; "
             "'overtone data check' lists what is wrong with a folder"
         )
+    groups = _groups_to_ask(settings, benchmark)
     with Store.create(settings.folder, fsync=settings.fsync) as store:
         handler = _log_to(settings.folder)
         try:
@@ -210,7 +220,7 @@ async def execute(settings: Settings, hooks: Hooks | None = None) -> Outcome:
             identify(store, settings, benchmark, model, prompts)
             sounds = Sounds(benchmark.root, store, settings.model.typed_audio_rate())
             sounds.check_unchanged()
-            _fill(store, settings, benchmark, heard)
+            _fill(store, settings, benchmark, heard, groups)
             for line in store.warnings:
                 log.warning(line)
             async with hooks.beside(store) if hooks.beside else contextlib.nullcontext() as beside:
@@ -260,6 +270,19 @@ async def execute(settings: Settings, hooks: Hooks | None = None) -> Outcome:
             handler.close()
 
 
+def _groups_to_ask(settings: Settings, benchmark: Benchmark) -> frozenset[str] | None:
+    """Return the groups of the shard; None for the whole run. Raises UsageError if the shard has no item."""
+    with foreign(f"the benchmark {settings.benchmark} cannot be read"):
+        groups = shard_groups(settings, benchmark)
+        if groups is None or any(item.group in groups for item, _ in planned(settings, benchmark)):
+            return groups
+        asked = len({item.group for item, _ in planned(settings, benchmark)})
+    raise UsageError(
+        f"--shard {settings.shard}: this shard has no item, because the items that are asked have only "
+        f"{count(asked, 'group')}, and a group is not split. 'overtone merge' does not need this shard"
+    )
+
+
 def _check_likelihoods(settings: Settings, model: Model) -> None:
     if LIKELIHOOD in settings.prompt and not getattr(model, "likelihoods", False):
         raise UsageError(
@@ -288,6 +311,8 @@ def identify(store: Store, settings: Settings, benchmark: Benchmark, model: Mode
     }
     meta = store.meta()
     changed = [f"{k}: {meta[k]} → {v}" for k, v in now.items() if meta.get(k, v) != v]
+    if "created" in meta and meta.get(SHARD) != settings.shard:
+        changed.append(f"{SHARD}: {meta.get(SHARD, 'the whole run')} → {settings.shard or 'the whole run'}")
     if changed:
         raise StoreError(f"{store.folder} contains another run ({'; '.join(changed)}); choose another --out")
     fixed = {
@@ -301,7 +326,7 @@ def identify(store: Store, settings: Settings, benchmark: Benchmark, model: Mode
         "prompt_texts": msgspec.json.encode({"texts": prompts.texts, "origins": prompts.origins}).decode(),
         "versions": msgspec.json.encode(_versions()).decode(),
     }
-    store.set_meta({**now, **fixed})
+    store.set_meta({**now, **fixed} | ({SHARD: settings.shard} if settings.shard else {}))
     store.keep_suite(settings.benchmark)
     with clear_errors(store.folder):
         write_whole(store.folder / "config.toml", to_toml(settings).encode())
@@ -316,15 +341,24 @@ def _versions() -> dict[str, str]:
     return versions
 
 
-def _fill(store: Store, settings: Settings, benchmark: Benchmark, heard: HeardInTraining | None) -> None:
+def _fill(
+    store: Store,
+    settings: Settings,
+    benchmark: Benchmark,
+    heard: HeardInTraining | None,
+    groups: frozenset[str] | None,
+) -> None:
+    """Write the plan, and mark what was heard. With `groups`, only their items are written."""
     order = order_of(store)
     store.set_meta({"order": order})
     store.forget_wanted()
     stream = planned(settings, benchmark, order)
     languages = LanguageCheck()
     marker = Marker(store, benchmark, heard) if heard is not None else None
+    shard = None if groups is None else ShardPlan(groups, settings.repeats, read_plans(store.meta()))
     while page := _page(stream, settings.benchmark):
-        store.plan(page, settings.repeats)
+        page, numbers = shard.take(page) if shard else (page, [])
+        store.plan(page, settings.repeats, numbers)
         if marker:
             marker.add(item for item, _ in page)
         for item, _ in page:
@@ -334,6 +368,8 @@ def _fill(store: Store, settings: Settings, benchmark: Benchmark, heard: HeardIn
         if warning not in stored:
             store.add_event("warning", warning)
         log.warning(warning)
+    if shard:
+        store.set_meta(shard.stated())  # in the transaction of the plan
     store.commit()
 
 

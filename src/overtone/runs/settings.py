@@ -21,6 +21,7 @@ from msgspec import Struct
 from overtone.cluster.placement import OF_MODEL, Placement, placement
 from overtone.errors import UsageError
 from overtone.paths import check_name, narrow, shown, user_path
+from overtone.runs.run_shards import Shard, parse_shard
 from overtone.safety import is_loopback
 from overtone.schema import INPUTS, LIKELIHOOD, PARTS, STYLES
 from overtone.spec import NOT_IDENTITY, Spec, parse_spec, suggest
@@ -57,11 +58,23 @@ class Settings(Struct, frozen=True, kw_only=True):
     judges: tuple[Spec, ...] = ()
     plugins: tuple[str, ...] = ()
     ray: Placement | None = None  # where the model runs, if not in this process
+    shard: str | None = None  # the part of the run that is asked, such as 2/8
+
+    @property
+    def whole_folder(self) -> Path:
+        """The folder of the whole run: --out, or a name that is the same for the same model and benchmark."""
+        return Path(self.out) if self.out else Path("runs") / f"{self.benchmark}-{model_label(self.model)}"
 
     @property
     def folder(self) -> Path:
-        """The run's folder: --out, or a name that is the same for the same model and benchmark."""
-        return Path(self.out) if self.out else Path("runs") / f"{self.benchmark}-{model_label(self.model)}"
+        """The folder that is written: that of the whole run, or that of the shard, next to it."""
+        whole, part = self.whole_folder, self.part
+        return whole.with_name(whole.name + part.suffix) if part else whole
+
+    @property
+    def part(self) -> Shard | None:
+        """The shard that is asked; None for the whole run."""
+        return None if self.shard is None else parse_shard(self.shard)
 
 
 def model_label(spec: Spec) -> str:
@@ -357,6 +370,8 @@ def _check(s: Settings) -> None:
     for key in ("wait", "patience"):
         if not 0 <= getattr(s, key) <= _MOST:
             raise UsageError(f"{key} must be a number of seconds from 0 to {_MOST}, not {getattr(s, key)}")
+    if s.part is not None and not s.whole_folder.name.strip("."):
+        raise UsageError(f"out: {s.out!r} has no name to which a shard's number could be added; name a folder")
     if s.seed is not None and not -(2**62) < s.seed < 2**62:
         raise UsageError(f"seed must be between -2**62 and 2**62, not {s.seed}")
 
@@ -365,7 +380,7 @@ def _check(s: Settings) -> None:
 def to_toml(s: Settings) -> str:
     """Return the settings as a run file that repeats the run."""
     fields = {k: getattr(s, k) for k in _KEYS if k not in ("data", "out") and getattr(s, k) is not None}
-    fields["out"] = s.folder.absolute()
+    fields["out"] = s.whole_folder.absolute()
     lines = ["# The resolved configuration of this run.", "[run]"]
     if s.plugins:
         fields["plugins"] = s.plugins

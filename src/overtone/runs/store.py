@@ -12,6 +12,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import count, product, repeat
 from pathlib import Path
 from typing import IO
 
@@ -223,40 +224,40 @@ class Store(Rows):
             self._begin()
             self.db.execute("UPDATE asks SET wanted = 0")
 
-    def plan(self, planned: Sequence[tuple[Item, Sequence[str]]], repeats: int) -> None:
-        """Add items with the names of their conditions. Raises StoreError if a stored item has changed."""
+    def plan(
+        self, planned: Sequence[tuple[Item, Sequence[str]]], repeats: int, numbers: Sequence[tuple[int, int]] = ()
+    ) -> None:
+        """Add items with the names of their conditions. Raises StoreError if a stored item has changed.
+
+        `numbers` gives each item its number and that of its first ask (default: the next ones).
+        """
         with reading(self.folder):
             self._begin()
             bodies = [(item, _encode(item), conditions) for item, conditions in planned]
             marks = ",".join("?" * len(bodies))
-            known = {
-                row[0]: (row[1], row[2])
-                for row in select(
-                    self.db,
-                    tuple[str, int, bytes],
-                    f"SELECT id, seq, body FROM items WHERE id IN ({marks})",
-                    [item.id for item, _, _ in bodies],
-                )
-            }
-            asks: list[tuple[int, str, int]] = []
-            for item, body, conditions in bodies:
+            sql = f"SELECT id, seq, body FROM items WHERE id IN ({marks})"
+            stored_rows = select(self.db, tuple[str, int, bytes], sql, [item.id for item, _, _ in bodies])
+            known = {id_: (seq, body) for id_, seq, body in stored_rows}
+            asks: list[tuple[int | None, int, str, int]] = []
+            given: Iterable[tuple[int | None, int | None]] = numbers or repeat((None, None))
+            for (item, body, conditions), (number, first) in zip(bodies, given, strict=False):
                 if item.id in known:
                     seq, stored = known[item.id]
                     if stored != body:
                         raise StoreError(_item_changed(self.folder, decode_item(stored), item))
                 else:
-                    row = item.id, item.level, item.task, item.category, item.case, item.group, item.style, item.cue
-                    cursor = self.db.execute(
-                        "INSERT INTO items (id, level, task, category, case_id, group_id, style, cue, body) "
-                        "VALUES (?,?,?,?,?,?,?,?,?)",
-                        (*row, body),
-                    )
+                    about = item.level, item.task, item.category, item.case, item.group, item.style, item.cue
+                    row = number, item.id, *about, body
+                    cursor = self.db.execute("INSERT INTO items VALUES (?,?,?,?,?,?,?,?,?,?)", row)
                     assert cursor.lastrowid is not None
                     seq = cursor.lastrowid
                     known[item.id] = (seq, body)
-                asks.extend((seq, condition, repeat) for condition in conditions for repeat in range(repeats))
+                ids = repeat(None) if first is None else count(first)
+                asks.extend(
+                    (id_, seq, *one) for id_, one in zip(ids, product(conditions, range(repeats)), strict=False)
+                )
             self.db.executemany(
-                "INSERT INTO asks (item, condition, repeat) VALUES (?,?,?) "
+                "INSERT INTO asks (id, item, condition, repeat) VALUES (?,?,?,?) "
                 "ON CONFLICT (item, condition, repeat) DO UPDATE SET wanted = 1",
                 asks,
             )
@@ -266,8 +267,8 @@ class Store(Rows):
     def add_reply(self, ask: Ask, turn: int, reply: Reply, *, sent: bytes, latency: float, attempts: int) -> None:
         """Store a reply. It is durable after the next `commit`. The last turn marks the ask as answered."""
         with clear_errors(self.folder):
-            audio = self._put_audio(reply.audio) if reply.audio else ""
-            both = self._put_audio(reply.session.audio) if reply.session and reply.session.audio else ""
+            audio = self.put_audio(reply.audio) if reply.audio else ""
+            both = self.put_audio(reply.session.audio) if reply.session and reply.session.audio else ""
             self._begin()
             row = (
                 ask.id, turn, reply.text, audio, reply.finish, reply.refused, reply.model, _encode(reply.notes),
@@ -293,7 +294,8 @@ class Store(Rows):
             )
             self.db.execute("UPDATE asks SET state = 2 WHERE id = ?", (ask.id,))
 
-    def _put_audio(self, data: bytes) -> str:
+    def put_audio(self, data: bytes) -> str:
+        """Store a sound, and return its name."""
         name = hashlib.sha256(data).hexdigest()
         path = self.audio_path(name)
         if not path.exists() or path.stat().st_size != len(data):  # a loss of power can leave a file without its bytes
