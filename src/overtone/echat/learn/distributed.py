@@ -99,15 +99,18 @@ def enter(device: str = "auto", timeout_s: float = 600.0) -> World:
     return World(dist.get_rank(), size, place, counting)
 
 
-def spread(model: nn.Module, world: World, layers: Callable[[nn.Module], list[nn.Module]]) -> nn.Module:
+def spread(
+    model: nn.Module, world: World, layers: Callable[[nn.Module], list[nn.Module]], called: str = ""
+) -> nn.Module:
     """Shard a model over the processes. Each of `layers(model)` is gathered when needed, the rest at the root.
 
-    On GPUs, forward and backward run in bf16; gradients are summed and parameters stored in float32.
+    `called` names a method that is called in place of the model's `forward`. On GPUs, forward and backward run in bf16;
+    gradients are summed and parameters stored in float32.
     """
     if world.size == 1:
         return model.to(world.device)
     from torch.distributed.device_mesh import init_device_mesh
-    from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+    from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard, register_fsdp_forward_method
 
     mesh = init_device_mesh(world.device.type, (world.size,))
     policy = MixedPrecisionPolicy()
@@ -117,6 +120,8 @@ def spread(model: nn.Module, world: World, layers: Callable[[nn.Module], list[nn
     for layer in layers(model):
         fully_shard(layer, mesh=mesh, mp_policy=policy)
     fully_shard(model, mesh=mesh, mp_policy=policy)
+    if called:
+        register_fsdp_forward_method(model, called)
     return model
 
 

@@ -5,7 +5,8 @@
     loss = −log σ(β · [(p(chosen) − r(chosen)) − (p(rejected) − r(rejected))])  +  sft · cross-entropy of the chosen
 
 A batch has pairs: the chosen replies first, then the rejected ones in the same order. The loop is that of every stage,
-with pairs as targets. There is no dropout and no augmentation, because both models must hear the same input.
+with pairs as targets. There is no dropout and no augmentation, because both models must hear the same input. Under
+torchrun, both models are sharded, and the processes share the pairs of a step.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from overtone.echat.data.containers import PACK, digests
 from overtone.echat.learn import distributed, pairs
 from overtone.echat.learn.batch_stream import TRAIN, Corpus, listed
 from overtone.echat.learn.batches import RATE, Batch, Clips, collate
+from overtone.echat.learn.distributed import World
 from overtone.echat.learn.run_stages import (
     DATA,
     Settings,
@@ -37,13 +39,14 @@ from overtone.echat.learn.run_stages import (
     first_model,
     given,
     inherited,
+    layers,
     same_data,
     save_every,
 )
 from overtone.echat.learn.samples import Samples
 from overtone.echat.learn.stages import Augment, Stage, StageRun, stages
 from overtone.echat.learn.training_loop import stop_on_sigterm, train
-from overtone.echat.learn.training_report import LOOKS, MARGINS, RUN, Look, Margin, Row, write_report
+from overtone.echat.learn.training_report import LOOKS, MARGINS, RUN, Look, Margin, Row, Sample, write_report
 from overtone.echat.net import checkpoint
 from overtone.echat.net import config as configs
 from overtone.echat.net.config import PARTS, Config, ModelConfig, convert, positions
@@ -51,7 +54,7 @@ from overtone.echat.net.model import EChat, Out
 from overtone.echat.net.tokenizer import open_tokenizer
 from overtone.echat.speech import open_tokens
 from overtone.errors import DataError, UsageError
-from overtone.heard import union
+from overtone.heard import HeardInTraining, union
 from overtone.paths import shown
 
 NAME = "prefer"
@@ -161,13 +164,15 @@ class Laid(Struct, frozen=True):
 
 
 class Pairs:
-    """An endless sequence of batches of pairs. Each epoch has a new order, determined by the seed."""
+    """An endless sequence of batches of pairs. Each epoch has a new order, determined by the seed. Of several
+    processes, each takes its turn, so that together they use the pairs that one process would use."""
 
     def __init__(
         self, corpus: Corpus, clips: Clips, stage: PreferStage, model: ModelConfig, tok: Any, seed: int = 0,
-        tags: bool = False,
+        tags: bool = False, rank: int = 0, world: int = 1,
     ) -> None:  # fmt: skip
         self.corpus, self.clips, self.stage, self.model, self.seed = corpus, clips, stage, model, seed
+        self.rank, self.world = rank, world
         self.tags = tags  # whether every reply begins with the tag of its emotion, see Both.lay_out
         self.left_out: Counter[str] = Counter()
         every = [both for pack in corpus.packs for both in pairs.of_pack(pack)]
@@ -182,14 +187,16 @@ class Pairs:
             raise DataError(f"none of {len(every)} pairs can be used: {why}; give others, or change the stage's feeds")
 
     def batches(self, start: int) -> Generator[tuple[int, Batch], None, None]:
-        """Yield batches from index `start`."""
-        index, epoch = 0, 0
+        """Yield this process's batches from index `start`."""
+        at, epoch = 0, 0  # `at` counts the batches of all processes
+        most = max(1, self.stage.targets // self.world)
         while True:
             order = np.random.default_rng([self.seed % 2**32, epoch]).permutation(len(self.train))
-            for some in self.groups([self.train[i] for i in order], self.stage.targets):
-                if index >= start:
+            for some in self.groups([self.train[i] for i in order], most):
+                index, turn = divmod(at, self.world)
+                if index >= start and turn == self.rank:
                     yield index, self.collate(some, index)
-                index += 1
+                at += 1
             epoch += 1
 
     def groups(self, laid: Sequence[Laid], most: int) -> Iterator[list[Laid]]:
@@ -284,35 +291,49 @@ def run(settings: Settings, say: Callable[[str], None]) -> bool:
         raise UsageError("--ablate applies to stages 1 to 3 only; remove it for the preference stage")
     config = given(configs.read(settings.preset), settings)
     stage = read_stage(config, settings.preset)
+    world = distributed.enter(settings.device)
+    try:
+        return _run(settings, config, stage, settings.start, world, deadline, say if world.first else lambda line: None)
+    finally:
+        world.leave()
+
+
+def _run(
+    settings: Settings,
+    config: Config,
+    stage: PreferStage,
+    before: Path,
+    world: World,
+    deadline: float,
+    say: Callable[[str], None],
+) -> bool:
+    """Run the stage in one of the processes. `say` prints on the first one only."""
     steps = settings.steps or max(1, round(stage.steps * settings.scale))
     planned = StageRun(NAME, stage, steps, steps * stage.targets)
-    before = settings.start
     index = checkpoint.index(before)
-    world = distributed.enter(settings.device)
-    if world.size > 1:
-        world.leave()
-        raise UsageError("the preference stage runs in one process; start it without torchrun")
     folder = settings.out / f"stage-{NAME}"
     read = digests(settings.data)
     if (folder / DATA).is_file():  # check before the pack of pairs is replaced
         same_data(folder, read, resume=True)
-    corpus = Corpus(_packs(settings, config, say))
+    packs = _packs(settings, config, world, say)
+    corpus = Corpus(packs)
     corpus.check(config.model.speech)
     tok = open_tokenizer(config.model)
     clips = Clips(corpus.packs, world.device)
     tags = any(earlier.reply_tag for earlier in stages(config.stage, settings.preset).values())
-    data = Pairs(corpus, clips, stage, config.model, tok, settings.seed, tags)
+    data = Pairs(corpus, clips, stage, config.model, tok, settings.seed, tags, world.rank, world.size)
     started = {name: part.sha256 for name, part in index.parts.items()}
-    in_tokens = msgspec.structs.replace(planned, targets=round(planned.targets * data.tokens()))  # for the report
-    claim(settings, config, [in_tokens], started=started)
+    if world.first:
+        in_tokens = msgspec.structs.replace(planned, targets=round(planned.targets * data.tokens()))  # for the report
+        claim(settings, config, [in_tokens], started=started)
+    world.wait()
     if (folder / "model" / checkpoint.INDEX).is_file():
         say(f"stage {NAME} is already done")
         return True
-    same_data(folder, read, settings.resume)
-    torch.manual_seed(settings.seed)
-    policy, reference = (first_model(config, before).to(world.device) for _ in range(2))
-    model = Preferring(policy, reference, stage)
-    parts = {name: policy.learned(name) for name in PARTS}
+    if world.first:
+        same_data(folder, read, settings.resume)
+    model = _models(config, before, stage, settings.seed, world)
+    parts = {name: model.policy.learned(name) for name in PARTS}
     say(f"stage {NAME}: {stage.title}; {steps} steps of {stage.targets} pairs, β {stage.beta:g}")
     left = "".join(f"; {count} left out ({why})" for why, count in data.left_out.items())
     say(f"  {len(data.train)} training pairs, {len(data.held_out)} held out{left}")
@@ -321,14 +342,9 @@ def run(settings: Settings, say: Callable[[str], None]) -> bool:
 
     def look(step: int) -> None:
         measured = {part: measure(model, data, laid, step, part) for part, laid in some.items() if laid}
-        replies = samples.take(policy, folder, step)
-        folder.mkdir(parents=True, exist_ok=True)
-        with (folder / MARGINS).open("ab") as file:
-            file.writelines(msgspec.json.encode(one) + b"\n" for one in measured.values())
-        losses = {"pairs": measured["held-out"].loss} if "held-out" in measured else {}
-        with (folder / LOOKS).open("ab") as file:
-            file.write(msgspec.json.encode(Look(step, losses, replies)) + b"\n")
-        write_report(settings.out)
+        replies = samples.take(model.policy, folder, step) if world.size == 1 else []
+        if world.first:
+            _write_look(settings, folder, step, measured, replies)
         for part, one in measured.items():
             say(
                 f"  step {step}, {part}: margin {one.margin:+.3f} nats, {100 * one.right:.0f} % of {one.pairs} pairs "
@@ -347,8 +363,10 @@ def run(settings: Settings, say: Callable[[str], None]) -> bool:
                 look_every=settings.look_every, look=look, tell=tell, should_stop=should_stop.is_set,
             )  # fmt: skip
     finally:
-        if (settings.out / RUN).is_file():
+        if world.first and (settings.out / RUN).is_file():
             write_report(settings.out)
+    if world.device.type == "cuda":
+        say(f"  peak GPU memory {torch.cuda.max_memory_reserved() / 1e9:.0f} GB")
     if not done:
         say(f"stage {NAME}: stopped early; a checkpoint is saved, continue with --resume")
         return False
@@ -357,23 +375,53 @@ def run(settings: Settings, say: Callable[[str], None]) -> bool:
     notes = {**index.notes, NAME: learnt}
     if "data" in notes:  # if the starting checkpoint does not record its data, this one cannot either
         notes["data"] = sorted({*notes["data"], *read})
-    heard = union([*inherited(config, before), corpus.heard(both.chosen for both in data.used)])
-    finish(policy, config, folder, world, notes, heard)
+    heard = HeardInTraining()
+    if world.first:
+        heard = union([*inherited(config, before), corpus.heard(both.chosen for both in data.used)])
+    finish(model.policy, config, folder, world, notes, heard)
     return True
 
 
-def _packs(settings: Settings, config: Config, say: Callable[[str], None]) -> list[Path]:
-    """Return the packs of pairs: the given packs, and one pack made from all given files."""
+def _models(config: Config, before: Path, stage: PreferStage, seed: int, world: World) -> Preferring:
+    """Return the model in training and its frozen copy, both sharded over the processes."""
+    torch.manual_seed(seed)
+    policy = first_model(config, before)
+    for name in PARTS:
+        for weight in policy.learned(name):
+            weight.requires_grad_(stage.lr.rate_of(name) > 0)
+    if world.size > 1 and world.device.type == "cuda":
+        policy.checkpointing()
+    distributed.spread(policy, world, layers, called="costs")
+    reference = first_model(config, before).requires_grad_(False)  # read when the first one is no longer held whole
+    distributed.spread(reference, world, layers, called="costs")
+    return Preferring(policy, reference, stage)
+
+
+def _write_look(
+    settings: Settings, folder: Path, step: int, measured: dict[str, Margin], replies: list[Sample]
+) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / MARGINS).open("ab") as file:
+        file.writelines(msgspec.json.encode(one) + b"\n" for one in measured.values())
+    losses = {"pairs": measured["held-out"].loss} if "held-out" in measured else {}
+    with (folder / LOOKS).open("ab") as file:
+        file.write(msgspec.json.encode(Look(step, losses, replies)) + b"\n")
+    write_report(settings.out)
+
+
+def _packs(settings: Settings, config: Config, world: World, say: Callable[[str], None]) -> list[Path]:
+    """Return the packs of pairs: the given packs, and one pack that the first process makes from all given files."""
     files = [path for path in settings.data if path.is_file()]
     packs = [path for path in settings.data if not path.is_file()]
     if files:
         folder = settings.out / "pairs"
         mark = folder / "made-of"
         digest = hashlib.sha256(b"".join(hashlib.sha256(path.read_bytes()).digest() for path in files)).hexdigest()
-        if not ((folder / PACK[0]).is_file() and mark.is_file() and mark.read_text() == digest):
+        if world.first and not ((folder / PACK[0]).is_file() and mark.is_file() and mark.read_text() == digest):
             spoken = any(feed.task == "s2s" for feed in read_stage(config, settings.preset).feeds)
             count = pairs.pack(files, folder, open_tokens(config.model.speech.tokens) if spoken else None)
             mark.write_text(digest)
             say(f"{count} pairs and their clips: {shown(str(folder))}")
+        world.wait()
         packs.append(folder)
     return packs
