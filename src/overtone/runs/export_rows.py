@@ -104,6 +104,7 @@ def rows(store: Store, condition: str | None = None, beside: Path | None = None)
                 "session_file": paths.reply(reply.recording) if reply and reply.recording else "",
                 "finish": reply.finish if reply else "",
                 "refused": bool(reply and reply.refused),
+                "notes": "\n".join(reply.notes) if reply else "",
                 "latency": reply.latency if reply else None,
                 **_timed(reply),
                 "attempts": reply.attempts if reply else (failure.attempts if failure else 0),
