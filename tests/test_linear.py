@@ -29,7 +29,7 @@ from overtone.metrics import _limits as limits
 from overtone.metrics._porter import stem
 from overtone.metrics.normalise import units
 from overtone.models import _chat
-from overtone.models.http import problem_of
+from overtone.models.endpoint_errors import problem_of
 from overtone.report.latex_tables import escaped
 from overtone.report.table_formats import plain
 from overtone.safety import without_keys, without_secrets

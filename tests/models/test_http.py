@@ -16,11 +16,11 @@ from aiohttp import web
 from yarl import URL
 
 from overtone.errors import ModelFailure, UsageError
+from overtone.models.endpoint_errors import problem_of
 from overtone.models.http import (
     MAX_RETRY_AFTER,
     Endpoint,
     endpoint_url,
-    problem_of,
     proxy_for,
     retry_after,
 )

@@ -10,7 +10,8 @@ import aiohttp
 import msgspec
 
 from overtone.errors import ModelFailure
-from overtone.models.http import CONNECT_TIMEOUT, Endpoint, problem_of, retry_after, shown
+from overtone.models.endpoint_errors import problem_of
+from overtone.models.http import CONNECT_TIMEOUT, Endpoint, retry_after, shown
 
 MAX_FRAME_BYTES = 16 * 2**20
 HEARTBEAT = 20.0  # seconds between pings; a peer that is gone without a word is noticed after 1.5 times this

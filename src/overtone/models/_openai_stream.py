@@ -9,10 +9,20 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from overtone.errors import ModelFailure
+from overtone.audio import load_sound
+from overtone.errors import AudioError, ModelFailure
 from overtone.models import OnPiece, Piece, _speech
-from overtone.models.http import Endpoint, malformed, problem_of
+from overtone.models.endpoint_errors import problem_of
+from overtone.models.http import Endpoint, malformed
 from overtone.schema import THOUGHT, Reply, Usage
+
+
+def thought_of(*fields: Any) -> str:
+    """Return the first text among `reasoning` (vLLM) and `reasoning_content` (other servers, older versions), or "".
+
+    Gateways put other things than text there too.
+    """
+    return next((field for field in fields if field and isinstance(field, str)), "")
 
 
 class _Details(Struct):
@@ -45,18 +55,25 @@ class _Audio(Struct):
 
 class _Delta(Struct):
     content: str | None = None
-    reasoning_content: str | None = None
+    reasoning: Any = None
+    reasoning_content: Any = None
     audio: _Audio | None = None
     refusal: str | None = None
+
+
+class _Sampling(Struct):
+    sample_rate_hz: int | None = None
 
 
 class _Choice(Struct):
     delta: _Delta | None = None
     finish_reason: str | None = None
+    audio_metadata: _Sampling | None = None  # vllm-omni
 
 
 class _Chunk(Struct):
     choices: list[_Choice] | None = None
+    modality: str | None = None  # vllm-omni: "audio" if the content of these choices is base64 of speech
     model: str | None = None
     usage: TokenCounts | None = None
     notes: list[str] = []
@@ -102,13 +119,16 @@ class ReplyStream:
         self._notes += chunk.notes
         for choice in chunk.choices or ():
             self._finish = choice.finish_reason or self._finish
+            if choice.audio_metadata is not None and choice.audio_metadata.sample_rate_hz:
+                self._rate = choice.audio_metadata.sample_rate_hz
             if choice.delta is not None:
-                self._add(choice.delta)
+                self._add(_with_speech_as_audio(choice) if chunk.modality == "audio" else choice.delta)
 
     def _add(self, delta: _Delta) -> None:
         transcript = (delta.audio.transcript or "") if delta.audio else ""
         pcm = self._decoded(delta.audio.data) if delta.audio and delta.audio.data else b""
-        text, thought, refusal = delta.content or "", delta.reasoning_content or "", delta.refusal or ""
+        text, refusal = delta.content or "", delta.refusal or ""
+        thought = thought_of(delta.reasoning, delta.reasoning_content)
         self._text.append(text)
         self._transcript.append(transcript)
         self._thought.append(thought)
@@ -121,11 +141,18 @@ class ReplyStream:
         if len(data) + len(self._pcm) > _speech.MAX_SPEECH_BYTES:
             raise ModelFailure("too_large", f"the reply's speech is over {_speech.MAX_SPEECH_BYTES // 2**20} MB")
         try:
-            return binascii.a2b_base64(data.encode("ascii"), strict_mode=True)
+            piece = binascii.a2b_base64(data.encode("ascii"), strict_mode=True)
+            if piece[:4] != b"RIFF":
+                return piece
+            wav = load_sound(_speech.whole_wav(piece), name="a piece of speech").wav  # older vllm-omni: each is a WAV
         except (binascii.Error, UnicodeEncodeError) as error:
             raise ModelFailure(
                 "truncated_audio", f"a piece of speech is not valid base64: {error}", retry=True
             ) from None
+        except AudioError as error:
+            raise ModelFailure("truncated_audio", str(error), retry=True) from None
+        self._rate = int.from_bytes(wav[24:28], "little")
+        return wav[44:]
 
     def reply(self) -> Reply:
         """Return the whole reply. Raises ModelFailure if the stream ended before it."""
@@ -145,3 +172,9 @@ class ReplyStream:
             refused=bool(refusal) or self._finish == "content_filter",
             **fields,
         )
+
+
+def _with_speech_as_audio(choice: _Choice) -> _Delta:
+    """Return the delta of a choice of vllm-omni whose content is speech, in OpenAI's form."""
+    assert choice.delta is not None
+    return _Delta(audio=_Audio(data=choice.delta.content))

@@ -16,11 +16,11 @@ from typing import Any
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
-import msgspec
 from multidict import CIMultiDict, istr
 from yarl import URL
 
 from overtone.errors import ModelFailure, UsageError
+from overtone.models.endpoint_errors import Problem, problem_of
 from overtone.safety import SECRET_CHARS, is_loopback, without_keys
 from overtone.spec import Spec
 
@@ -34,27 +34,6 @@ CONNECT_TIMEOUT = 30.0
 # uvicorn (vLLM, sglang) closes an idle connection after 5 s; reusing one at that very moment fails the request.
 KEEP_ALIVE = 4.0
 DETAIL_CHARS = 300
-# Servers report some configuration errors with a status that also means "this one request is wrong": LiteLLM answers
-# 400 to a wrong key ("No connected db.") and to an unknown model; llama.cpp and vLLM answer 500 or 400 to audio that
-# they do not support.
-_WRONG_KEY = re.compile(
-    r"(?i)no connected db|authentication ?error|no api key passed"
-    r"|(invalid|incorrect|expired|malformed) (proxy server )?(token|api[ _-]?key)\b"
-)
-_WRONG_MODEL = re.compile(
-    r"(?i)\b(invalid|unknown|no such) model\b|\bmodel\b.{0,120}\b(does not exist|not found|is not available)\b"
-)
-_NO_AUDIO = re.compile(
-    r"(?i)\baudio\W+inputs?\W+(is|are) not supported|not support\W+(\w+\W+){0,2}audio\W+inputs?|not a multimodal model"
-    r"|at most 0 audio|install vllm\[audio\]|unknown part type|unsupported content\[\]\.type"
-    r"|invalid value: .?input_audio|support\w* input audio"
-)
-_ABOUT_CLIP = re.compile(
-    r"(?i)\btoo (long|short|large|small|many tokens)\b|context (length|window|size)|\bduration\b|\b(decod|corrupt)\w*"
-    r"|\bempty audio\b|\b(exceeds?|longer than|shorter than)\b|content.?(policy|management|filter)"
-)
-_ABOUT_PARAMETER = re.compile(r"(?i)\b(max_\w*tokens|temperature|top_p|seed|modalit|voice|parameter)")
-_LOADING = re.compile(r"(?i)\bloading\b|\b(not|isn.t) (yet )?ready\b|\bstarting( up)?\b|\bwarming\b")
 
 
 class _Body(aiohttp.BytesPayload):
@@ -63,11 +42,6 @@ class _Body(aiohttp.BytesPayload):
     def __init__(self, value: bytes) -> None:
         aiohttp.Payload.__init__(self, value, content_type="application/json")
         self._size = len(value)
-
-
-class _Problem(msgspec.Struct):
-    message: str = ""
-    code: str | int | None = None
 
 
 def origin(url: URL) -> tuple[str, str, int | None]:
@@ -253,23 +227,20 @@ class Endpoint:
         return f"; base_url has no path: most servers need base_url={shown(self.url.with_path('/v1'))}"
 
     def refusal(
-        self, status: int, problem: _Problem, wait: float | None = None, where: str = "", what: str = ""
+        self, status: int, problem: Problem, wait: float | None = None, where: str = "", what: str = ""
     ) -> ModelFailure:
-        """Return the ModelFailure that corresponds to an HTTP status. `what` replaces the status in its text."""
+        """Return the ModelFailure for an HTTP status and its message. `what` replaces the status in its text."""
         message = self.redact(problem.message)
-        code = f" ({self.redact(problem.code)})" if isinstance(problem.code, str) else ""
-        detail = (
-            f"{what or f'HTTP {status}'}{code}"
-            + (f" from {where}" if where else "")
-            + (f": {message}" if message else "")
-        )
+        named = isinstance(problem.code, str) and problem.code != str(status)  # LiteLLM repeats the status as a string
+        detail = (what or f"HTTP {status}") + (f" ({self.redact(str(problem.code))})" if named else "")
+        detail += (f" from {where}" if where else "") + (f": {message}" if message else "")
         ambiguous = status in (400, 422) or status >= 500
-        if status in (401, 403) or (ambiguous and _WRONG_KEY.search(message)):
+        if status in (401, 403) or (ambiguous and problem.wrong_key):
             return ModelFailure("auth", detail, fatal=True)
-        if status in (404, 405, 410) or (ambiguous and _WRONG_MODEL.search(message)):
+        if status in (404, 405, 410) or (ambiguous and problem.wrong_model):
             return ModelFailure("not_found", detail + self._version_hint(status), fatal=True)
-        if ambiguous and _NO_AUDIO.search(message):
-            return ModelFailure("rejected", f"{detail} (the server takes no audio for this model)", fatal=True)
+        if ambiguous and problem.no_audio:
+            return ModelFailure("rejected", f"{detail} ({problem.no_audio})", fatal=True)
         if status == 413:
             return ModelFailure("too_large", detail)
         if status == 402:
@@ -280,12 +251,15 @@ class Endpoint:
             if problem.code == "insufficient_quota":  # waiting does not help
                 return ModelFailure("rate_limited", detail, fatal=True)
             return ModelFailure("rate_limited", detail, retry=True, overload=True, retry_after=wait)
+        if status >= 500 and problem.too_long:  # llama.cpp; asking again does not help
+            return ModelFailure("rejected", detail, item=True)
+        if advice := problem.advice:
+            detail += f" ({advice})"
         if status >= 500:
-            loading = status == 503 and _LOADING.search(message) is not None
+            loading = status == 503 and problem.loading
             busy = status in (503, 529) and not loading
             return ModelFailure("server", detail, retry=True, overload=busy, retry_after=wait, unavailable=loading)
-        about_clip = _ABOUT_CLIP.search(message) is not None and not _ABOUT_PARAMETER.search(message)
-        return ModelFailure("rejected", detail, fatal=300 <= status < 400, item=about_clip)
+        return ModelFailure("rejected", detail, fatal=300 <= status < 400, item=problem.about_item)
 
     def _failure(self, error: BaseException) -> ModelFailure:
         where = shown(self.url)
@@ -319,29 +293,6 @@ class Endpoint:
 def shown(url: URL) -> str:
     """Format a URL for an error, without user info and query."""
     return str(url.with_user(None).with_query(None)) if url.host else str(url)
-
-
-def problem_of(body: bytes) -> _Problem:
-    """Read the message and code from the body of an error, in any of the usual formats. Otherwise the message is its
-    text."""
-    try:
-        tree = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        text = body.decode("utf-8", "replace")
-        last = text.rfind(">") + 1  # no tag is closed after it; searching there would take quadratic time
-        return _Problem(message=re.sub(r"<[^>]*>", " ", text[:last]) + text[last:])
-    if isinstance(tree, list) and tree:
-        tree = tree[0]
-    inner = tree.get("error", tree) if isinstance(tree, dict) else tree
-    if isinstance(inner, str):
-        return _Problem(message=inner)
-    if isinstance(inner, dict):
-        message = inner.get("message") or inner.get("detail") or inner.get("error")
-        if message:
-            code = inner.get("code") if isinstance(inner.get("code"), str | int) else None
-            text = message if isinstance(message, str) else msgspec.json.encode(message).decode()
-            return _Problem(message=text, code=code)
-    return _Problem(message=body.decode("utf-8", "replace"))
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -14,9 +14,10 @@ from yarl import URL
 from overtone.errors import ModelFailure, UsageError
 from overtone.models import OnPiece, _speech
 from overtone.models._chat import ChatModel, encode
-from overtone.models._openai_stream import ReplyStream, TokenCounts
-from overtone.models.http import Endpoint, endpoint_url, malformed, problem_of
-from overtone.schema import Message, Reply, Request, Sound, Usage
+from overtone.models._openai_stream import ReplyStream, TokenCounts, thought_of
+from overtone.models.endpoint_errors import UNKNOWN_PART, problem_of
+from overtone.models.http import Endpoint, endpoint_url, malformed
+from overtone.schema import THOUGHT, Message, Reply, Request, Sound, Usage
 from overtone.spec import Spec, suggest
 
 DEFAULT_BASE = "https://api.openai.com/v1"
@@ -45,6 +46,12 @@ class _Message(Struct):
     content: str | list[_Part] | None = None
     audio: _Audio | None = None
     refusal: str | None = None
+    reasoning: Any = None
+    reasoning_content: Any = None
+
+    @property
+    def thought(self) -> str:
+        return thought_of(self.reasoning, self.reasoning_content)
 
     @property
     def text(self) -> str:
@@ -154,6 +161,10 @@ class OpenAI(ChatModel):
     def rejected(self, failure: ModelFailure, notes: tuple[str, ...]) -> Reply:
         if "(content_filter)" in failure.detail:  # Azure's filter stops the prompt itself, with a status of 400
             return Reply("", finish="content_filter", refused=True, notes=(*notes, failure.detail))
+        if UNKNOWN_PART in failure.detail:
+            other = next(part for part in CHOICES["audio_part"] if part != self.options["audio_part"])
+            advised = failure.detail.replace(UNKNOWN_PART, f"{UNKNOWN_PART}; try audio_part={other}")
+            raise ModelFailure("rejected", advised, fatal=True) from None
         raise failure
 
     def read(self, endpoint: Endpoint, answer: bytes, speech: bool, notes: tuple[str, ...]) -> Reply:
@@ -174,6 +185,8 @@ class OpenAI(ChatModel):
         text = next((m.text for m in messages if m.text), "")
         text = text or next((m.audio.transcript for m in messages if m.audio and m.audio.transcript), "") or refusal
         finish = completion.choices[0].finish_reason or ""
+        if thought := next((m.thought for m in messages if m.thought), ""):
+            notes = (*notes, THOUGHT + thought)
         return Reply(
             text,
             audio=self._wav(audio) if audio else None,

@@ -16,7 +16,8 @@ from overtone.errors import ModelFailure
 from overtone.models._live_chat import LiveModel, LiveSession, Parts, checked_rate, pcm_of
 from overtone.models._live_socket import LiveSocket, SocketEndpoint
 from overtone.models._live_turn import LiveTurn
-from overtone.models.http import endpoint_url, malformed, problem_of
+from overtone.models.endpoint_errors import problem_of
+from overtone.models.http import endpoint_url, malformed
 from overtone.models.reply_clock import now
 from overtone.schema import Message, Sound, Usage
 from overtone.spec import Spec
