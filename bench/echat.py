@@ -57,7 +57,7 @@ def opened(given: argparse.Namespace) -> tuple[Answerer, int]:
     merge(model.lm)  # as when a checkpoint is loaded
     size = sum(p.numel() for p in model.parameters())
     model = on_device(model, given.device, given.dtype)
-    return Answerer(model, made, open_tokens("units"), ReplySettings(), Trained("label", True, True)), size
+    return Answerer(model, made, open_tokens("units2"), ReplySettings(), Trained("label", True, True)), size
 
 
 def once(answerer: Answerer, asked: Asked, streaming: bool) -> tuple[float, float, float, float, float]:

@@ -131,13 +131,13 @@ def test_hear_again_uses_nothing_that_was_heard_or_said(tmp_path: Path, monkeypa
     monkeypatch.setattr(spoken_queries, "hear", lambda clip, *_: heard.append(clip.drawn) or Heard(0, 9))
     monkeypatch.setattr(make, "require", lambda *_: None)
     monkeypatch.setattr(spoken_queries, "present", lambda _: True)
-    asked = {"count": 2, "only": ("train",), "gates": True, "speech": "units", "outputs": Outputs(wavs=False)}
+    asked = {"count": 2, "only": ("train",), "gates": True, "speech": "units2", "outputs": Outputs(wavs=False)}
     monkeypatch.setattr("overtone.echat.making.set_identity.present", lambda _: False)  # the embedder is slow
     first = small(tmp_path, **asked, again=True)
     assert len(heard) == 2 and first.replies > 2
     assert small(tmp_path, **asked).replies == 0 and len(heard) == 2
     spoken = list(spoken_queries.lines(tmp_path / "replies.jsonl", Reply))
-    wrong = [Reply(r.text, r.emotion, (1,), tokens_identity("units")) for r in spoken]
+    wrong = [Reply(r.text, r.emotion, (1,), tokens_identity("units2")) for r in spoken]
     (tmp_path / "replies.jsonl").write_bytes(b"".join(msgspec.json.encode(r) + b"\n" for r in wrong))
     assert small(tmp_path, **asked, again=True).replies == first.replies
     assert len(heard) == 4

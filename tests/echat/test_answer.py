@@ -20,7 +20,7 @@ from overtone.echat.speech.units import say
 from overtone.echat.talk.answer import Answerer, TooLong, _TextStream, dtype_for, open_answerer
 from overtone.echat.talk.dialogue import Asked, Message, read, to_wave
 from overtone.echat.talk.reply_settings import ReplySettings, Trained, reply_settings, trained
-from overtone.echat.talk.streaming_speech import RATE, StreamingSpeech
+from overtone.echat.talk.streaming_speech import AHEAD, RATE, StreamingSpeech
 from overtone.errors import AudioError, UsageError
 
 pytestmark = pytest.mark.local
@@ -85,7 +85,7 @@ def test_an_earlier_reply_that_is_given_as_sound_is_heard_as_codes(answerer: Ans
     wave = np.interp(np.arange(0, len(sound), rate / 16_000), np.arange(len(sound)), sound).astype(np.float32)
     asked = Asked((user("Hello"), Message("assistant", ("Good morning.", wave)), user(noise(0.3))), speech=True)
     codes = [i for i in answerer.lay_out(asked).sequence.ids if answerer.tok.vocab <= i < answerer.tok.edge]
-    assert len(codes) == len(open_tokens("units").encode(wave, 16_000)) > 10
+    assert len(codes) == len(open_tokens("units2").encode(wave, 16_000)) > 10
 
 
 def test_a_foreign_system_prompt_is_told_or_used(answerer: Answerer, tiny: Path) -> None:
@@ -109,7 +109,7 @@ def test_many_are_answered_as_each_alone(answerer: Answerer) -> None:
         assert (alone.text, alone.codes, alone.finish) == (found.text, found.codes, found.finish)
         assert (found.sound is not None) == asked.speech
         if found.sound is not None:
-            assert len(found.sound) == len(found.codes) * RATE // 25
+            assert len(found.sound) == round(float(answerer.tokens.seconds(np.array(found.codes)).sum()) * RATE)
 
 
 def test_thoughts_follow_the_training(tiny: Path) -> None:
@@ -191,7 +191,7 @@ def test_what_is_streamed_is_the_whole_answer(start: str, bits: list[str], think
 def reader() -> Answerer:
     """One that lays out and reads, and has nothing to say."""
     preset = config.read("tiny")
-    return Answerer(checkpoint.make(preset), preset, open_tokens("units"), SHORT)
+    return Answerer(checkpoint.make(preset), preset, open_tokens("units2"), SHORT)
 
 
 @pytest.mark.parametrize(
@@ -211,14 +211,16 @@ def test_a_thought_that_is_not_as_it_should_be_is_kept_apart_from_the_reply(
     assert streamed(reader(), reader().tok.encode(text), thinks) == told
 
 
-def test_streaming_gives_sound_after_eighteen_codes(tiny: Path) -> None:
+def test_streaming_gives_sound_after_twelve_codes(tiny: Path) -> None:
     found = open_answerer(tiny, ReplySettings(max_text=14, max_speech=60, think="", interleave=True), device="cpu")
     pieces = list(found.stream(Asked((user(noise(0.5)),), speech=True, seed=1)))
     whole = pieces[-1].whole
     assert whole is not None and whole.sound is None
     sounds = [len(piece.sound) for piece in pieces if piece.sound is not None]
-    assert sounds[0] == (18 - 4) * RATE // 25
-    assert sum(sounds) == len(whole.codes) * RATE // 25
+    lengths = found.tokens.seconds(np.array(whole.codes))
+    ahead = np.cumsum(lengths[:12][::-1])[::-1] > AHEAD + 1e-6  # codes that begin earlier than this before the end
+    assert sounds[0] == round(float(lengths[:12][ahead].sum()) * RATE)
+    assert sum(sounds) == pytest.approx(float(lengths.sum()) * RATE, abs=1)
     assert "".join(piece.text for piece in pieces).strip() == whole.text
 
 
@@ -232,11 +234,11 @@ def test_streamed_codes_are_those_that_come_at_once(tiny: Path) -> None:
 
 @pytest.mark.parametrize("emotion", ["neutral", "comforting", "happy"])
 def test_sound_in_pieces_has_no_clicks_and_the_same_length_and_level(emotion: str) -> None:
-    tokens = open_tokens("units")
+    tokens = open_tokens("units2")
     codes = tokens.encode(*say("I am sorry to hear that; would you like to tell me more about it?", emotion)).tolist()
     whole, _ = tokens.decode(np.array(codes), emotion)
     aloud = StreamingSpeech(tokens, emotion)
-    pieces = [aloud.more(codes[at : at + 18]) for at in range(0, len(codes), 18)] + [aloud.rest()]
+    pieces = [aloud.more(codes[at : at + 12]) for at in range(0, len(codes), 12)] + [aloud.rest()]
     sound = np.concatenate(pieces)
     assert len(sound) == len(whole)
     bends = np.abs(np.diff(sound, 2))
@@ -255,6 +257,9 @@ def test_sound_of_another_rate_is_given_at_ours() -> None:
 
         def encode(self, samples: Any, rate: int) -> Any:
             raise NotImplementedError
+
+        def seconds(self, tokens: Any) -> Any:
+            return np.full(len(tokens), 0.04)
 
         def decode(self, tokens: Any, emotion: str = "neutral") -> tuple[Any, int]:
             at = np.arange(len(tokens) * 882) / 22_050
@@ -300,16 +305,17 @@ def test_who_allows_more_tokens_than_the_model_has_positions_gets_what_fits(answ
 
 
 def test_limits_that_leave_no_room_for_a_spoken_message_are_told(tiny: Path) -> None:
-    for seconds in (155, 140):  # with 220 tokens of text and 30 s of sound
+    for seconds in (310, 280):  # with 220 tokens of text and 30 s of sound
         with pytest.raises(UsageError, match="4096 positions, not enough for 220 tokens of text and 3"):
             open_answerer(tiny, reply_settings({"max_speech": seconds}), device="cpu")
-    most = open_answerer(tiny, reply_settings({"max_speech": 130}), device="cpu")
+    most = open_answerer(tiny, reply_settings({"max_speech": 260}), device="cpu")
     assert most.lay_out(Asked((user(noise(30)),), speech=True)).how.max_text == 220
 
 
 def test_a_manner_is_read_from_keys() -> None:
     made = reply_settings({"think": "none", "temperature": 0.5, "max_tokens": 9, "max_speech": 2.0, "system": "given"})
-    assert made == ReplySettings("", None, "given", Sampling(0.5), ReplySettings().speech, 9, 50)
+    assert made == ReplySettings("", None, "given", Sampling(0.5), ReplySettings().speech, 9, max_seconds=2.0)
+    assert (made.most_codes(25.0), made.most_codes(12.5), ReplySettings().most_codes(12.5)) == (50, 25, 250)
     assert reply_settings({}) == ReplySettings()
 
 

@@ -313,7 +313,7 @@ def test_the_command_tells_in_a_line_what_it_cannot_pack(
 @pytest.mark.parametrize(
     "flags",
     [["--pack", "p"], ["--pack-only"], ["--shards"], ["--count", "3"], ["--only", "train"], ["--reply-audio"],
-     ["--texts-from", "t"], ["--hear-again"], ["--speech", "units"], ["--no-gates"], ["--jobs", "2"], ["--seed", "1"]],
+     ["--texts-from", "t"], ["--hear-again"], ["--speech", "units2"], ["--no-gates"], ["--jobs", "2"], ["--seed", "1"]],
 )  # fmt: skip
 def test_the_command_refuses_flags_of_building_beside_records(
     flags: list[str], listed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

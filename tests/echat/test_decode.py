@@ -65,7 +65,7 @@ def test_it_says_what_the_model_finds_likeliest_after_its_own_words(parts, waves
     assert likeliest.tolist() == list(said.text_ids)
 
 
-def test_streaming_takes_six_of_text_and_eighteen_of_speech_in_turn(parts, waves) -> None:  # type: ignore[no-untyped-def]
+def test_streaming_takes_six_of_text_and_twelve_of_speech_in_turn(parts, waves) -> None:  # type: ignore[no-untyped-def]
     model, tok = parts
     how = DecodeOptions(speak=True, streaming=True, max_text=15, max_speech=60, speech=Sampling(top_k=50))
     kinds = [kind for kind, _ in decode.stream(model, tok, asked(tok, streaming=True)[0], waves[0], how)]
@@ -74,7 +74,7 @@ def test_streaming_takes_six_of_text_and_eighteen_of_speech_in_turn(parts, waves
         runs = [*runs[:-1], (kind, runs[-1][1] + 1)] if runs and runs[-1][0] == kind else [*runs, (kind, 1)]
     text = sum(n for kind, n in runs if kind == "text")
     if text >= 6:
-        assert runs[0] == ("text", 6) and runs[1] == ("speech", 18)
+        assert runs[0] == ("text", 6) and runs[1] == ("speech", 12)
     assert all(n <= 6 for kind, n in runs if kind == "text")
 
 

@@ -148,7 +148,7 @@ async def test_a_spoken_reply_comes_with_its_words(server: Running) -> None:
     with wave.open(io.BytesIO(base64.b64decode(message["audio"]["data"]))) as sound:
         assert sound.getframerate() == 24_000
         spoken = answer["usage"]["completion_tokens_details"]["audio_tokens"]
-        assert sound.getnframes() == 960 * spoken > 0
+        assert 0.02 < sound.getnframes() / 24_000 / spoken < 1  # seconds per unit, which is one phoneme
     assert message["audio"]["expires_at"] > time.time() and "transcript" in message["audio"]
     assert answer["usage"]["prompt_tokens_details"]["audio_tokens"] == config.positions(
         server.answerer.config.model, 8_000
@@ -181,9 +181,9 @@ async def test_a_stream_gives_words_and_sound_in_turn(server: Running) -> None:
     deltas = [event["choices"][0]["delta"] for event in told if event["choices"]]
     name = deltas[0]["audio"]["id"]
     sounds = [base64.b64decode(d["audio"]["data"]) for d in deltas if d.get("audio", {}).get("data")]
-    assert len(sounds[0]) == 2 * 14 * 960  # eighteen codes came, four are held back
-    usage = told[-1]["usage"]
-    assert sum(map(len, sounds)) == 2 * 960 * usage["completion_tokens_details"]["audio_tokens"]
+    assert len(sounds) > 1 and all(sounds)
+    units = told[-1]["usage"]["completion_tokens_details"]["audio_tokens"]
+    assert 0.02 < sum(map(len, sounds)) / 2 / 24_000 / units < 1  # seconds per unit, which is one phoneme
     assert told[-2]["choices"][0]["finish_reason"] in ("stop", "length")
     text = "".join(d["audio"].get("transcript", "") for d in deltas if "audio" in d)
     assert len(text) == 14
@@ -578,7 +578,7 @@ def test_the_command_tells_what_is_wrong(tiny: Path, tmp_path: Path, capsys: pyt
         ([str(tiny), "--max-tokens", "9" * 400], "--max-tokens must be between"),
         ([str(tiny), "--threads", "-3"], "--threads must be between"),
         ([str(tiny), "--max-speech", "600", "--port", "0"], "the model has 4096 positions"),
-        ([str(tiny), "--max-speech", "155", "--port", "0"], "lower max_tokens or max_speech"),
+        ([str(tiny), "--max-speech", "310", "--port", "0"], "lower max_tokens or max_speech"),
         ([str(tiny), "--device", "tpu", "--port", "0"], "device must be"),
         ([str(tiny), "--token-file", str(tmp_path / "nowhere")], "--token-file"),
         ([str(tiny), "--host", "0.0.0.0", "--port", "0", "--device", "tpu"], "warning: anyone who can reach 0.0.0.0"),

@@ -24,7 +24,7 @@ IM_END = 257
 class Bytes:
     """A tokenizer of bytes that knows the marks of the chat template."""
 
-    vocab, codes = V, K
+    vocab, codes, speech_block = V, K, layout.SPEECH_BLOCK
 
     def encode(self, text: str) -> list[int]:
         ids: list[int] = []

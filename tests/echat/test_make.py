@@ -23,7 +23,7 @@ from overtone.echat.making import evaluation_overlap, make, packaged_results, se
 from overtone.echat.making.clip_plan import clip_of
 from overtone.echat.making.compose import SIZES, Exchange, compose, sizes_for
 from overtone.echat.making.make import build
-from overtone.echat.making.reply_speech import Reply, speak_replies, tokens_identity
+from overtone.echat.making.reply_speech import Reply, tokens_identity
 from overtone.echat.making.sound import Heard, as_heard
 from overtone.echat.making.sound import make as make_sound
 from overtone.echat.making.write import Outputs
@@ -146,8 +146,8 @@ def test_another_set_is_refused_with_the_difference_and_nothing_is_lost(
     said = Reply("Well.", "happy", (1, 2), "s3@another")
     (out / "replies.jsonl").write_bytes(msgspec.json.encode(said) + b"\n")
     told = msgspec.json.decode((out / "manifest.json").read_bytes())
-    with pytest.raises(UsageError, match=r"its speech tokens are from s3@another, not from units@\w+; choose another"):
-        small(out, speech="units")
+    with pytest.raises(UsageError, match=r"its speech tokens are from s3@another, not from units2@\w+; choose another"):
+        small(out, speech="units2")
     (out / "replies.jsonl").unlink()
     told["parts"]["engine"] = {}
     (out / "manifest.json").write_bytes(msgspec.json.encode(told))
@@ -228,7 +228,7 @@ def test_a_set_is_completed_elsewhere_without_recogniser_embedder_or_sound_libra
             shutil.copy(built / name, begun / name)
     _, composed = set_identity.read_exchanges(begun / "exchanges.jsonl")
     spoken = {
-        (x.txt, x.reply_emotion): Reply(x.txt, x.reply_emotion, (1, 2, 3), tokens_identity("units")) for x in composed
+        (x.txt, x.reply_emotion): Reply(x.txt, x.reply_emotion, (1, 2, 3), tokens_identity("units2")) for x in composed
     }
     (begun / "replies.jsonl").write_bytes(b"".join(msgspec.json.encode(r) + b"\n" for r in spoken.values()))
     code = (
@@ -309,48 +309,14 @@ def test_verdicts_that_are_kept_decide_until_another_set_is_asked_for(
 
 
 @pytest.mark.local
-def test_replies_whose_tokens_are_kept_are_not_said_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    of = tokens_identity("units")
-    said = [Reply(f"Well, number {n}.", "happy", tuple(range(n, n + 30 * (n % 3))), of) for n in range(900, 1024)]
-    file = tmp_path / "kept.xz"
-    assert packaged_results.keep_replies(said, file) == file.stat().st_size
-    asked = [(one.text, one.emotion) for one in said]
-    assert packaged_results.recall_replies([("Never said.", "happy"), *asked], of, file) == said
-    assert packaged_results.recall_replies([(said[0].text, "sad")], of, file) == []
-    assert packaged_results.recall_replies(asked, "units@another", file) == []
-    assert packaged_results.recall_replies(asked, of, tmp_path / "none.xz") == []
-
-    count = {"count": 3, "only": ("train",), "speech": "units", "outputs": Outputs(wavs=False)}
-    monkeypatch.setattr(packaged_results, "PACKAGED_REPLIES", file)
-    first = small(tmp_path / "one", **count)
-    spoken = list(spoken_queries.lines(tmp_path / "one" / "replies.jsonl", Reply))
+def test_replies_are_spoken_once_unless_asked_again(tmp_path: Path) -> None:
+    count = {"count": 3, "only": ("train",), "speech": "units2", "outputs": Outputs(wavs=False)}
+    first = small(tmp_path, **count)
+    spoken = {r.id: r for r in spoken_queries.lines(tmp_path / "replies.jsonl", Reply)}
     assert first.replies == len(spoken) > 3
-    packaged_results.keep_replies(spoken[:-1], file)
-    second = small(tmp_path / "two", **count)
-    assert second.replies == 1
-    assert sorted(spoken_queries.lines(tmp_path / "two" / "replies.jsonl", Reply), key=lambda r: r.id) == sorted(
-        spoken, key=lambda r: r.id
-    )
-    assert small(tmp_path / "three", **count, again=True).replies == len(spoken)
-    monkeypatch.setattr(packaged_results, "RECIPES", "0")  # said by other recipes: other sounds
-    assert packaged_results.recall_replies([(r.text, r.emotion) for r in spoken], of, file) == []
-
-
-@pytest.mark.full
-def test_the_tokens_in_the_package_are_those_of_its_replies(tmp_path: Path) -> None:
-    _, composed = set_identity.exchanges(
-        tmp_path, texts.FOLDER, 0, SIZES["train"], ("train",), False, None, lambda *_: None
-    )
-    asked = list(dict.fromkeys((x.txt, x.reply_emotion) for x in composed))
-    kept = packaged_results.recall_replies(asked, tokens_identity("units"))
-    assert len(kept) > 0.9 * len(asked)  # some are of queries that the gates left out
-    some = kept[:: len(kept) // 20]
-    again = speak_replies((tuple((r.text, r.emotion) for r in some), "units", some[0].tokens_of, ""))
-    same = [
-        len(r.tokens) == len(now.tokens) and np.mean(np.equal(r.tokens, now.tokens))
-        for r, now in zip(some, again, strict=True)
-    ]
-    assert min(same) > 0.95  # another processor rounds otherwise
+    assert small(tmp_path, **count).replies == 0
+    assert small(tmp_path, **count, again=True).replies == len(spoken)
+    assert all(r == spoken[r.id] for r in spoken_queries.lines(tmp_path / "replies.jsonl", Reply))
 
 
 @pytest.mark.full
@@ -392,7 +358,7 @@ def test_lines_of_a_style_are_trained_on_and_named(tmp_path: Path) -> None:
 @pytest.mark.local
 def test_sentences_of_train_are_read_aloud_and_nothing_else(tmp_path: Path) -> None:
     pack = tmp_path / "pack"
-    made = small(tmp_path, count=3, speech="units", outputs=Outputs(wavs=False, pack=str(pack)))
+    made = small(tmp_path, count=3, speech="units2", outputs=Outputs(wavs=False, pack=str(pack)))
     aloud = Pack(pack / "aloud")
     assert made.parts["aloud"] == len(aloud.records) > 3
     assert len(aloud) == 0
@@ -402,7 +368,7 @@ def test_sentences_of_train_are_read_aloud_and_nothing_else(tmp_path: Path) -> N
         assert record.part == "train"
         assert record.speech_token
         assert not record.wav
-        assert not record.problems(1024)
+        assert not record.problems(384)
     assert {x.question for x in train} <= {record.txt for record in aloud.records}
     assert not {x.question for x in held_out} & {record.txt for record in aloud.records}
     reply = next(x for x in train if x.txt.count(". "))
@@ -438,13 +404,13 @@ def test_what_follows_carries_its_history_and_one_clip_serves_both(tmp_path: Pat
 
 @pytest.mark.local
 def test_replies_are_spoken_once_and_kept(tmp_path: Path) -> None:
-    first = small(tmp_path, count=4, only=("train",), speech="units", outputs=Outputs(wavs=False, reply_audio=True))
+    first = small(tmp_path, count=4, only=("train",), speech="units2", outputs=Outputs(wavs=False, reply_audio=True))
     records = [msgspec.json.decode(line) for line in (tmp_path / "replies.jsonl").read_bytes().splitlines()]
     assert first.replies == len(records) == len(list((tmp_path / "replies").glob("*.wav")))
-    assert all(len(r["tokens"]) > 25 for r in records)
+    assert all(len(r["tokens"]) > 10 for r in records)
     with (tmp_path / "replies.jsonl").open("ab") as store:
         store.write(b'{"text": "cut o')
-    again = small(tmp_path, count=4, only=("train",), speech="units", outputs=Outputs(wavs=False, reply_audio=True))
+    again = small(tmp_path, count=4, only=("train",), speech="units2", outputs=Outputs(wavs=False, reply_audio=True))
     assert again.replies == 0
 
 

@@ -285,7 +285,7 @@ def broken(folder: Path, **changes: Any) -> Path:
         ({"wav": "", "task": "<S2TCHAT>"}, "no wav"),
         ({"labels": Labels(emotion="angst")}, "unknown emotion 'angst'"),
         ({"speech_token": (39, 40)}, "speech token 40 is outside 0–39"),
-        ({"extra": {"tokens_of": "s3@0123456789ab"}}, "its speech tokens are 's3', but the model's are 'units'"),
+        ({"extra": {"tokens_of": "s3@0123456789ab"}}, "its speech tokens are 's3', but the model's are 'units2'"),
         ({"seconds": 0.1}, "has 0.10 s, outside 0.2 to 200"),
         ({"seconds": 201.0}, "has 201.00 s"),
     ],

@@ -107,6 +107,7 @@ def test_a_sound_is_heard_as_whisper_hears_it_and_gets_a_token_every_forty_milli
     x = tone(2.0) + 0.01 * np.random.default_rng(0).standard_normal(2 * RATE).astype(np.float32)
     found = tokens.encode(x, RATE)
     assert (tokens.name, tokens.codes, tokens.rate, len(found)) == ("s3", 4096, 25.0, 50)
+    assert tokens.seconds(found).sum() == pytest.approx(2.0)
     mel = whisper_mel(x)
     wanted = np.abs(1000 * mel.mean(0).reshape(-1, 4).mean(1)).astype(int)
     assert np.abs(found - wanted).max() <= 1

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from overtone.echat.data.containers import Pack
+from overtone.echat.data.labels import REPLY
 from overtone.echat.making import wordnet_examples
 from overtone.echat.making.make import build
 from overtone.echat.making.write import Outputs
@@ -108,3 +109,11 @@ def test_without_wordnet_the_part_is_left_out_and_the_command_is_said(
     made = build(tmp_path / "out", count=4, only=("style", "words"), gates=False, jobs=1, speech="", outputs=outputs)
     assert "words" not in made.parts
     assert any("apt install wordnet-base" in warning for warning in made.warnings)
+
+
+@pytest.mark.wordnet
+def test_a_share_of_all_examples_is_read_aloud_each_in_one_emotion() -> None:
+    few, more = (wordnet_examples.to_read(0, share) for share in (0.001, 0.002))
+    assert 10 < len(few) < len(more) < 50 and more[: len(few)] == few
+    assert len({text for text, _ in more}) == len(more)
+    assert {emotion for _, emotion in more} <= set(REPLY) and len({emotion for _, emotion in more}) > 2

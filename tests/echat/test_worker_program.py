@@ -64,7 +64,7 @@ async def test_requests_are_answered_together_and_a_bad_one_fails_alone(tiny: Pa
     assert first == again and first.audio
     with wave.open(io.BytesIO(first.audio)) as sound:
         assert sound.getframerate() == 24_000
-        assert sound.getnframes() == first.usage.output_audio_tokens * 960 > 0
+        assert 0.02 < sound.getnframes() / 24_000 / first.usage.output_audio_tokens < 1  # seconds per unit
     assert any(note.startswith("thought: <think>User's words:") for note in first.notes)
     assert chosen.audio is None and words.audio is None
     assert first.usage.input_audio_tokens == config.positions(config.read("tiny").model, 8_000)

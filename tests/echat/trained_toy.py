@@ -42,7 +42,7 @@ vocab = 260
 context = 4096
 lora = {{ rank = 4, alpha = 8.0 }}
 [model.speech]
-codes = 1024
+codes = 384
 """
 
 

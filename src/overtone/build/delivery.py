@@ -23,7 +23,7 @@ __all__ = ["EDGE", "NEUTRAL", "ORDINARY_DBFS", "RATE", "RECIPES", "Recipe", "Voi
 
 RATE = 24_000
 ORDINARY_DBFS = -26.0
-_FRAME = 0.005  # seconds between WORLD's frames
+FRAME = 0.005  # seconds between WORLD's frames
 _FLOOR, _CEIL = 60.0, 500.0
 _TREMOR_HZ = 5.5
 _QUIET_DB = -38.0  # level of a gap between words, relative to the loudest frame
@@ -73,8 +73,9 @@ def analyse(speech: Sound) -> Voiced:
     """Extract pitch, envelope and noise from plain speech at RATE. This is the slow step of rendering, so do it once
     per voice and script."""
     pw = _world()
-    x = np.ascontiguousarray(_trimmed(speech), dtype=np.float64)
-    rough, at = pw.dio(x, RATE, f0_floor=_FLOOR, f0_ceil=_CEIL, frame_period=1000 * _FRAME, speed=4)
+    first, last = trimmed_span(speech)
+    x = np.ascontiguousarray(speech[first:last], dtype=np.float64)
+    rough, at = pw.dio(x, RATE, f0_floor=_FLOOR, f0_ceil=_CEIL, frame_period=1000 * FRAME, speed=4)
     f0 = pw.stonemask(x, rough, at, RATE)
     envelope = pw.cheaptrick(x, f0, at, RATE, f0_floor=71.0)
     return Voiced(f0, envelope, _aperiodicity(x, f0, at, envelope.shape))
@@ -106,7 +107,7 @@ def deliver(
     gain. `scale` is the size of the speaker's throat, for vocal events; `event` renders these at root mean square 1."""
     recipe = _for(recipe, voiced.pitch, scale)
     scale *= recipe.formants if recipe.become else 1.0
-    at, held = _timing(voiced, recipe)
+    at, held = timing(voiced, recipe)
     left = np.floor(at).astype(int)
     right = np.minimum(left + 1, voiced.f0.size - 1)
     part = (at - left)[:, None]
@@ -121,7 +122,7 @@ def deliver(
         more = recipe.breath * np.linspace(0.55, 1.25, aperiodicity.shape[1])[None, :]
         aperiodicity = np.clip(aperiodicity + (1 - aperiodicity) * more, 0.001, 0.999)
     tracks = (np.ascontiguousarray(track) for track in (f0, envelope, aperiodicity))
-    words: Sound = _world().synthesize(*tracks, RATE, 1000 * _FRAME)
+    words: Sound = _world().synthesize(*tracks, RATE, 1000 * FRAME)
     words = words * gain(dbfs + recipe.gain) / level(words)
     return _with_events(words, recipe, rng, voiced.pitch * recipe.f0, scale, event)
 
@@ -141,16 +142,16 @@ def _world() -> Any:
     return pyworld
 
 
-def _trimmed(x: Sound) -> Sound:
-    """Trim the engine's silence at either end to 60 ms."""
+def trimmed_span(x: Sound) -> tuple[int, int]:
+    """Return the first and last sample of an engine's speech, with 60 ms of its silence at either end."""
     loud = np.flatnonzero(np.abs(x) > 0.004)
     if not loud.size:
-        return x
+        return 0, len(x)
     edge = int(0.06 * RATE)
-    return x[max(loud[0] - edge, 0) : loud[-1] + edge]
+    return max(int(loud[0]) - edge, 0), min(int(loud[-1]) + edge, len(x))
 
 
-def _timing(voiced: Voiced, recipe: Recipe) -> tuple[Array, NDArray[np.bool_]]:
+def timing(voiced: Voiced, recipe: Recipe) -> tuple[Array, NDArray[np.bool_]]:
     """Return the position of each new frame in the plain speech, and a mask of the new frames in added pauses."""
     power = voiced.power
     gap = power < power.max() + _QUIET_DB
@@ -158,7 +159,7 @@ def _timing(voiced: Voiced, recipe: Recipe) -> tuple[Array, NDArray[np.bool_]]:
     if recipe.drawl:
         length *= 1 + recipe.drawl * np.maximum(voiced.stressed, _last(voiced))
     halts = _room(power, recipe.halts)
-    pause = 0.28 / _FRAME
+    pause = 0.28 / FRAME
     length[halts] += pause
     ends = np.cumsum(length)
     starts = ends - length
@@ -181,13 +182,13 @@ def _last(voiced: Voiced) -> Array:
 
 def _room(power: Array, per_second: float) -> NDArray[np.intp]:
     """Find frames between words where a pause fits: the longest dips in the level, well separated."""
-    wanted = round(per_second * power.size * _FRAME)
+    wanted = round(per_second * power.size * FRAME)
     if wanted < 1:
         return np.zeros(0, np.intp)
     smooth = _smoothed(power, np.ones(5) / 5)
     around = np.array([smooth[max(i - 40, 0) : i + 40].max() for i in range(smooth.size)])
     depth = _smoothed(np.maximum(around - smooth - _DIP_DB, 0), np.ones(15) / 15)  # deep and long
-    apart, edge = int(0.6 / _FRAME), int(0.35 / _FRAME)
+    apart, edge = int(0.6 / FRAME), int(0.35 / FRAME)
     depth[:edge] = depth[-edge:] = 0
     frames: list[int] = []
     while len(frames) < wanted and depth.max() > 0:
@@ -213,7 +214,7 @@ def _pitch(plain: Voiced, at: Array, recipe: Recipe, rng: Rng) -> Array:
         stressed = np.interp(at, np.arange(voiced.size), plain.stressed)
         log += recipe.accent / 12 * (stressed - np.mean(stressed))
     if recipe.tremor:
-        phase = 2 * np.pi * _TREMOR_HZ * _FRAME * np.cumsum(curve(at.size, 200, rng, 2.0, 0.85, 1.15))
+        phase = 2 * np.pi * _TREMOR_HZ * FRAME * np.cumsum(curve(at.size, 200, rng, 2.0, 0.85, 1.15))
         log += np.log2(1 + recipe.tremor * np.sin(phase))
     if recipe.jitter:
         log += np.log2(np.maximum(1 + recipe.jitter * rng.standard_normal(at.size), 0.5))

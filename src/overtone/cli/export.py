@@ -166,7 +166,7 @@ def _preferences(args: argparse.Namespace) -> int:
         from overtone.echat.speech import open_tokens
 
         files = [path for path in written if path.suffix == ".jsonl" and path.stat().st_size]
-        count = pairs.pack(files, args.pack, open_tokens("units"))
+        count = pairs.pack(files, args.pack, open_tokens("units2"))
         print(f"{count} pairs with their clips → {shown(str(args.pack))}")
     print(f"→ {shown(str(_write_manifest(args, preferences, written, out)))}")
     return EXIT_OK

@@ -22,7 +22,8 @@ from overtone.errors import OvertoneError, UsageError
 
 Samples = NDArray[np.float32]
 
-_SYNCHRONOUS, _DONT_EXIT = 2, 0x8000
+_SYNCHRONOUS, _PHONEMES, _DONT_EXIT = 2, 0x0001, 0x8000
+_LIST_END, _PHONEME = 0, 7  # types of an event
 _UTF8 = 1
 _RATE, _VOLUME, _PITCH, _RANGE, _GAP = 1, 2, 3, 4, 7
 _PATH_LIMIT = 120  # espeak copies the data path into a buffer of 160 bytes and appends file names to it
@@ -44,7 +45,28 @@ class _Voice(ctypes.Structure):
     )
 
 
-_Callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctypes.c_int, ctypes.c_void_p)
+class _Event(ctypes.Structure):
+    _fields_ = (
+        ("type", ctypes.c_int),
+        ("unique_identifier", ctypes.c_uint),
+        ("text_position", ctypes.c_int),
+        ("length", ctypes.c_int),
+        ("audio_position", ctypes.c_int),
+        ("sample", ctypes.c_int),
+        ("user_data", ctypes.c_void_p),
+        ("name", ctypes.c_char * 8),  # of a phoneme; its stress comes first
+    )
+
+
+_Callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctypes.c_int, ctypes.POINTER(_Event))
+
+
+@dataclass(frozen=True)
+class Phoneme:
+    """A phoneme by espeak-ng's own name, such as `s`, `'eI` (stressed) or `_` (a pause), and where it begins."""
+
+    name: str
+    at: int  # the first sample
 
 
 @dataclass(frozen=True)
@@ -74,10 +96,12 @@ class _Engine:
             self.lib: Any = ctypes.CDLL(get_library_path())
         except OSError as error:
             raise OvertoneError(f"espeak-ng in {folder} cannot be loaded: {error}") from error
-        self.rate = int(self.lib.espeak_Initialize(_SYNCHRONOUS, 0, str(_short(self.data)).encode(), _DONT_EXIT))
+        data = str(_short(self.data)).encode()
+        self.rate = int(self.lib.espeak_Initialize(_SYNCHRONOUS, 0, data, _PHONEMES | _DONT_EXIT))
         if self.rate <= 0:
             raise OvertoneError(f"espeak-ng could not read its data in {self.data}")
         self.chunks: list[bytes] = []
+        self.phonemes: list[Phoneme] = []
         self._callback = _Callback(self._collect)  # a reference must outlive the library's use of it
         self.lib.espeak_SetSynthCallback(self._callback)
 
@@ -88,9 +112,14 @@ class _Engine:
         self.lib.espeak_Terminate()
         self._libc.dlclose(ctypes.c_void_p(self.lib._handle))
 
-    def _collect(self, wav: Any, count: int, _events: int | None) -> int:
+    def _collect(self, wav: Any, count: int, events: Any) -> int:
         if wav and count > 0:
             self.chunks.append(ctypes.string_at(wav, count * 2))
+        at = 0
+        while events and events[at].type != _LIST_END:
+            if events[at].type == _PHONEME:
+                self.phonemes.append(Phoneme(events[at].name.decode("utf-8", "replace"), events[at].sample))
+            at += 1
         return 0
 
     def voices(self) -> dict[str, VoiceInfo]:
@@ -163,6 +192,20 @@ def speak(
     Rate is 80 to 450 words per minute, pitch and range 0 to 99. `gap` is a pause between words in steps of about 10 ms,
     0 to 50.
     """
+    samples, sample_rate, _ = speak_phonemes(text, voice=voice, rate_wpm=rate_wpm, pitch=pitch, range=range, gap=gap)
+    return samples, sample_rate
+
+
+def speak_phonemes(
+    text: str,
+    *,
+    voice: str = "en-us",
+    rate_wpm: int = 175,
+    pitch: int = 50,
+    range: int = 50,
+    gap: int = 0,
+) -> tuple[Samples, int, tuple[Phoneme, ...]]:
+    """Speak a text as `speak` does. Return its samples, their rate, and its phonemes in order."""
     limits = (("rate_wpm", rate_wpm, 80, 450), ("pitch", pitch, 0, 99), ("range", range, 0, 99), ("gap", gap, 0, 50))
     for name, value, low, high in limits:
         if not low <= value <= high:
@@ -170,7 +213,8 @@ def speak(
     data = text.replace("\0", " ").encode("utf-8", "replace")
     file = _file_of(voice)
     with _lock, _Engine() as engine:
-        return engine.speak(data, file, rate_wpm, pitch, range, gap), engine.rate
+        samples = engine.speak(data, file, rate_wpm, pitch, range, gap)
+        return samples, engine.rate, tuple(engine.phonemes)
 
 
 def check(voice: str) -> None:

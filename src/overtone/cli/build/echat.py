@@ -31,7 +31,7 @@ def add(parser: argparse.ArgumentParser, name: str) -> None:
     flag = add_packs(parser).add_argument
     flag("--shards", action="store_true", help="also write tar shards")
     flag("--reply-audio", action="store_true", help="keep the audio of replies beside their tokens")
-    flag("--speech", metavar="SPEC", default="", help="tokens of the replies: units or s3:FOLDER (default: units)")
+    flag("--speech", metavar="SPEC", default="", help="tokens of the replies: units2 or s3:FOLDER (default: units2)")
     add_making(parser)
     records = parser.add_argument_group("records that you have")
     records.add_argument(
@@ -75,7 +75,7 @@ def main(args: argparse.Namespace) -> int:
             again=args.hear_again,
             outputs=Outputs(not args.pack_only, pack, args.shards, args.reply_audio),
             start=args.texts_from,
-            speech=args.speech or "units",
+            speech=args.speech or "units2",
             progress=progress(),
         )
     _print(built, args.out, pack)

@@ -4,7 +4,8 @@
     <|im_start|>user\n[prompt of an understanding task][audio-begin] clip [audio-end]<|im_end|>\n
     <|im_start|>assistant\n{thought}{reply}<|im_end|>[BOS] speech codes [EOS]
 
-Only the assistant's last turn is learnt. In streaming, blocks of six text and eighteen speech tokens alternate.
+Only the assistant's last turn is learnt. In streaming, blocks of six text and, as published, eighteen speech tokens
+alternate; a configuration may have shorter blocks of speech, for tokens that last longer.
 Joint ids: text below V, speech code k is V+k, V+K begins and ends speech, V+K+1 and V+K+2 enclose a clip.
 """
 
@@ -28,7 +29,7 @@ from overtone.errors import DataError
 from overtone.paths import shown
 
 AUDIO, IGNORED = -2, -100  # in ids: a whole clip; in targets: no loss here
-TEXT_BLOCK, SPEECH_BLOCK = 6, 18  # tokens per block in streaming
+TEXT_BLOCK, SPEECH_BLOCK = 6, 18  # tokens per block in streaming, as published
 TURNS = 5  # earlier turns of a dialogue that are kept
 MAX_LABEL, MAX_SEQUENCE = 1200, 2000
 WORDS_ONLY = 0.2  # share of understanding sequences that ask only for the words
@@ -50,6 +51,10 @@ class Tokens(Protocol):
     @property
     def codes(self) -> int:
         """K: the number of speech codes."""
+
+    @property
+    def speech_block(self) -> int:
+        """The number of speech tokens per block in streaming."""
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of a text."""
@@ -82,6 +87,7 @@ class Sequence(Struct):
     speech: int = 0  # number of speech targets, without BOS and EOS
     reply: int = 0  # text tokens of the reply, as target or input
     streaming: bool = False
+    block: int = SPEECH_BLOCK  # speech tokens per block in streaming: fewer if each of them lasts longer
 
 
 class Unfit(DataError):
@@ -134,11 +140,14 @@ def build(
         if reply_tag and task in ("s2t", "s2s"):
             thought.append((tag(record.reply_emotion or "neutral"), "said"))
     reply = [*_encode(tok, _plain(record.txt)), *_encode(tok, END)]
-    streaming = streaming and task in ("t2s", "s2s") and can_stream(len(reply), len(record.speech_token) + 1)
+    streaming = (
+        streaming and task in ("t2s", "s2s") and can_stream(len(reply), len(record.speech_token) + 1, tok.speech_block)
+    )
     out = _prompt(record, task, tok, think=think, streaming=streaming)
     out.think(thought)
     if streaming:
-        out.put(interleave(reply, [tok.vocab + code for code in (*record.speech_token, tok.codes)]))
+        speech = [tok.vocab + code for code in (*record.speech_token, tok.codes)]
+        out.put(interleave(reply, speech, tok.speech_block))
     else:
         if task != "t2s":
             out.put(reply)
@@ -182,20 +191,22 @@ def build_text(record: TextRecord, tok: Tokens) -> Sequence:
 
 
 # ── text and speech in turn ───────────────────────────────────────────────────────────────────────────────────────────
-def can_stream(text: int, speech: int) -> bool:
-    """Return whether there are at least three speech tokens per text token."""
-    return 3 * text <= speech
+def can_stream(text: int, speech: int, block: int = SPEECH_BLOCK) -> bool:
+    """Return whether there is enough speech for its text: a block of speech tokens per six of text."""
+    return block * text <= TEXT_BLOCK * speech
 
 
-def interleave(text: Many[int], speech: Many[int]) -> list[int]:
-    """Merge blocks of six text and eighteen speech tokens until the text ends, then append the remaining speech."""
-    if not can_stream(len(text), len(speech)):
-        raise ValueError(f"{len(text)} text tokens need {3 * len(text)} of speech, not {len(speech)}")
+def interleave(text: Many[int], speech: Many[int], block: int = SPEECH_BLOCK) -> list[int]:
+    """Merge blocks of six text and `block` speech tokens until the text ends, then append the remaining speech."""
+    if not can_stream(len(text), len(speech), block):
+        raise ValueError(
+            f"{len(text)} text tokens need {block * len(text) / TEXT_BLOCK:g} of speech, not {len(speech)}"
+        )
     out: list[int] = []
     said = 0
     for at in range(0, len(text), TEXT_BLOCK):
         out += text[at : at + TEXT_BLOCK]
-        more = SPEECH_BLOCK if at + TEXT_BLOCK < len(text) else len(speech)
+        more = block if at + TEXT_BLOCK < len(text) else len(speech)
         out += speech[said : said + more]
         said += more
     return out if text else list(speech)
@@ -218,7 +229,7 @@ def why_not(
         return f"a clip outside {SHORTEST:g}–{LONGEST:g} s"
     if sequence.text > MAX_LABEL:
         return f"more than {MAX_LABEL} tokens of text"
-    if sequence.speech and 0.8 * sequence.reply >= sequence.speech:
+    if sequence.speech and 0.8 * sequence.reply * sequence.block >= sequence.speech * SPEECH_BLOCK:
         return "speech too short for its text"
     if length(sequence, seconds, positions) > longest:
         return f"more than {longest} positions"
@@ -231,7 +242,7 @@ class _Writer:
 
     def __init__(self, tok: Tokens, key: str, task: str) -> None:
         self.tok = tok
-        self.sequence = Sequence(key, task)
+        self.sequence = Sequence(key, task, block=tok.speech_block)
 
     def read(self, *texts: str) -> None:
         """Append texts that the model only reads."""

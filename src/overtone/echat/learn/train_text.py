@@ -228,7 +228,7 @@ def open_text(name: str) -> tuple[Any, Any, Callable[[Path], None]]:
 class HuggingFace:
     """A tokenizer for layouts. If it does not know the marks of turns, they are encoded as ordinary text."""
 
-    codes = 0
+    codes = speech_block = 0  # there is no speech
 
     def __init__(self, tokenizer: Any, vocab: int) -> None:
         self.tokenizer, self.vocab = tokenizer, vocab

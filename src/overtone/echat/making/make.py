@@ -70,7 +70,7 @@ def build(
     again: bool = False,
     outputs: Outputs | None = None,
     start: Path | None = None,
-    speech: str = "units",
+    speech: str = "units2",
     folder: Path = texts.FOLDER,
     progress: Progress | None = None,
 ) -> Built:
@@ -103,7 +103,7 @@ def build(
     if any(x.part == set_identity.ENGINE_PART for x in exchanges) and not shutil.which(ENGINE):
         exchanges = [x for x in exchanges if x.part != set_identity.ENGINE_PART]
         warnings.append(f"skipped part `engine`: the program {ENGINE} is not installed (apt install {ENGINE})")
-    if wordnet_examples.PART in (head.only or PARTS) and not any(x.part == wordnet_examples.PART for x in exchanges):
+    if _has_words(head) and not any(x.part == wordnet_examples.PART for x in exchanges):
         warnings.append(
             f"the part `{wordnet_examples.PART}` is left out: WordNet is not installed (apt install wordnet-base)"
         )
@@ -123,12 +123,16 @@ def build(
             for x in exchanges
             if x.part in ("train", wordnet_examples.PART)
         )
+        more = wordnet_examples.to_read(head.seed, count / SIZES["train"]) if _has_words(head) else []
+        asked = {text for text, _ in sentences}
+        more = [one for one in more if one[0] not in asked]
+        sentences += more
         wanted = list(dict.fromkeys([*replies, *sentences]))
-        spoken, fresh = _replies(out, wanted, speech, outputs.reply_audio, again, workers, tell)
+        spoken, fresh = _replies(out, wanted, speech, outputs.reply_audio, workers, tell)
     takes = {key: v.take for v in verdicts for key in v.keys}
     records = records_of(exchanges, takes, head.seed, spoken)
     if spoken:
-        records |= aloud([spoken[one] for one in sentences])
+        records |= aloud([spoken[one] for one in sentences], {text for text, _ in more})
     written = write_records(out, records, outputs, identity, before.sha256)
     written = {name: known for name, known in before.sha256.items() if (out / name).is_file()} | written
     if (out / PLAIN).is_file():  # missing if the set was started elsewhere without it
@@ -144,6 +148,10 @@ def build(
         recalled=recalled,
         warnings=tuple(warnings),
     )
+
+
+def _has_words(head: Head) -> bool:
+    return wordnet_examples.PART in (head.only or PARTS)
 
 
 # ── sounds ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -259,20 +267,15 @@ def _gate_summary(
 
 
 def _replies(
-    out: Path, asked: Sequence[tuple[str, str]], speech: str, with_audio: bool, again: bool, jobs: int, tell: Progress
+    out: Path, asked: Sequence[tuple[str, str]], speech: str, with_audio: bool, jobs: int, tell: Progress
 ) -> tuple[dict[tuple[str, str], Reply], int]:
     """Return the speech tokens of every reply, and the number of newly spoken replies.
 
-    Each reply is spoken once per emotion. Packaged tokens are reused unless `again`.
+    Each reply is spoken once per emotion, and never again.
     """
     path = out / REPLIES
     identity = tokens_identity(speech)
     spoken = {(r.text, r.emotion): r for r in lines(path, Reply) if r.tokens_of == identity}
-    if not again and not with_audio:  # audio is not packaged, so these replies must be spoken
-        kept = packaged_results.recall_replies([one for one in asked if one not in spoken], identity)
-        spoken |= {(r.text, r.emotion): r for r in kept}
-        with path.open("ab") as store:
-            store.writelines(msgspec.json.encode(r) + b"\n" for r in kept)
     folder = str(out) if with_audio else ""
     todo = [one for one in asked if one not in spoken or (folder and not _has_audio(out, spoken[one]))]
     chunks = [tuple(todo[at : at + CHUNK]) for at in range(0, len(todo), CHUNK)]

@@ -1,4 +1,4 @@
-"""Verdicts and speech tokens of the default set, stored in the package.
+"""Verdicts of the default set, stored in the package.
 
 The same words with the same parameters give the same audio, so a user's build can reuse these results. Another text,
 seed or recipe gives another set, for which they are ignored.
@@ -11,27 +11,19 @@ from __future__ import annotations
 import gzip
 import hashlib
 import itertools
-import lzma
-import struct
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
-import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from overtone.build.recipes import VERSION as RECIPES
 from overtone.echat.making.compose import Exchange
-from overtone.echat.making.reply_speech import Reply, reply_id
 from overtone.echat.making.spoken_queries import VERDICTS, Verdict, bundle_id, bundled, lines
 from overtone.paths import write_whole
 
 PACKAGED_VERDICTS = Path(__file__).with_name("verdicts.json.gz")
-PACKAGED_REPLIES = Path(__file__).with_name("replies.xz")
-_COUNTS = struct.Struct("<II")  # number of replies, and of all their tokens
-_ID = 6  # bytes of a reply's id
 
 
 class Part(Struct, frozen=True):
@@ -80,42 +72,6 @@ def keep(store: Path, exchanges: Sequence[Exchange], seed: int, file: Path | Non
     return counts
 
 
-def keep_replies(replies: Sequence[Reply], file: Path | None = None) -> int:
-    """Store the tokens of replies, all from the same tokenizer. Return the size in bytes."""
-    replies = sorted(replies, key=lambda reply: reply.id)
-    tokens = np.array([token for reply in replies for token in reply.tokens], "<u2")
-    head = f"{RECIPES}\n{replies[0].tokens_of}\n".encode()
-    names = b"".join(bytes.fromhex(reply.id) for reply in replies)
-    lengths = np.array([len(reply.tokens) for reply in replies], "<u2")
-    packed = head + _COUNTS.pack(len(replies), len(tokens)) + names + lengths.tobytes() + tokens.tobytes()
-    # two bytes per token: these settings let the compressor model the two bytes separately
-    filters = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 0, "lp": 1, "pb": 1}]
-    data = lzma.compress(packed, filters=filters)
-    write_whole(file or PACKAGED_REPLIES, data)
-    return len(data)
-
-
-def recall_replies(asked: Sequence[tuple[str, str]], tokens_of: str, file: Path | None = None) -> list[Reply]:
-    """Return the packaged replies among these (text, emotion) pairs, if they have this tokenizer's tokens."""
-    file = file or PACKAGED_REPLIES
-    if not file.is_file():
-        return []
-    recipes, of, packed = lzma.decompress(file.read_bytes()).split(b"\n", 2)
-    if (recipes.decode(), of.decode()) != (RECIPES, tokens_of):
-        return []
-    count, total = _COUNTS.unpack_from(packed)
-    names = packed[_COUNTS.size : _COUNTS.size + _ID * count]
-    lengths = np.frombuffer(packed, "<u2", count, _COUNTS.size + len(names))
-    tokens = np.frombuffer(packed, "<u2", total, _COUNTS.size + len(names) + lengths.nbytes)
-    ends = np.cumsum(lengths, dtype=np.int64)
-    index = {names[_ID * i : _ID * (i + 1)].hex(): i for i in range(count)}
-    stored = [(one, at) for one in asked if (at := index.get(reply_id(*one))) is not None]
-    return [
-        Reply(text, emotion, tuple(tokens[ends[at] - lengths[at] : ends[at]].tolist()), tokens_of)
-        for (text, emotion), at in stored
-    ]
-
-
 _Bundles = list[tuple[str, list[Exchange]]]
 
 
@@ -131,11 +87,9 @@ def _name(bundles: _Bundles) -> str:
 
 
 if __name__ == "__main__":
-    from overtone.echat.making.set_identity import EXCHANGES, REPLIES, read_exchanges
+    from overtone.echat.making.set_identity import EXCHANGES, read_exchanges
 
     folder = Path(sys.argv[1])
     head, composed = read_exchanges(folder / EXCHANGES)
     for name, (heard, count) in keep(folder / VERDICTS, composed, head.seed).items():
         print(f"{name:<7} {heard:>6} of {count}")
-    if replies := list(lines(folder / REPLIES, Reply)):
-        print(f"replies {len(replies):>6}: {keep_replies(replies):,} bytes")

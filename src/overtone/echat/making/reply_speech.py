@@ -19,7 +19,7 @@ from overtone.build import delivery
 from overtone.echat.data.labels import REPLY
 from overtone.echat.making.evaluation_overlap import split
 from overtone.echat.speech import SpeechTokens, open_tokens
-from overtone.echat.speech.units import emotion_recipe, plain_speech
+from overtone.echat.speech.units import Units, emotion_recipe, plain_speech
 from overtone.paths import write_whole
 
 
@@ -46,9 +46,14 @@ def read_aloud(exchanges: Iterable[tuple[str, str, str]]) -> list[tuple[str, str
     pairs: dict[tuple[str, str], None] = {}
     for question, reply, emotion in exchanges:
         pairs |= dict.fromkeys((sentence, emotion) for sentence in split(reply) if sentence)
-        drawn = int(hashlib.sha256(f"aloud/{question}".encode()).hexdigest()[:12], 16)
-        pairs[question.strip(), REPLY[drawn % len(REPLY)]] = None
+        pairs[question.strip(), read_in(question)] = None
     return list(pairs)
+
+
+def read_in(text: str) -> str:
+    """Return the emotion that a text without one is read aloud in: any, but always the same."""
+    drawn = int(hashlib.sha256(f"aloud/{text}".encode()).hexdigest()[:12], 16)
+    return REPLY[drawn % len(REPLY)]
 
 
 def tokens_identity(speech: str) -> str:
@@ -61,8 +66,10 @@ def speak_replies(task: tuple[tuple[tuple[str, str], ...], str, str, str]) -> li
     asked, speech, identity, folder = task
     made = []
     for text, emotion in asked:
-        sound = say(text, emotion)
-        tokens = tuple(int(t) for t in _tokens(speech).encode(sound, delivery.RATE))
+        own = _tokens(speech)
+        sound = say(text, emotion) if folder or not isinstance(own, Units) else np.zeros(0, np.float32)
+        found = own.read(text, emotion) if isinstance(own, Units) else own.encode(sound, delivery.RATE)
+        tokens = tuple(int(t) for t in found)
         wav = ""
         if folder:
             wav = f"replies/{reply_id(text, emotion)}.wav"

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import re
+import sys
 from collections import Counter
 from collections.abc import Sequence
 
 from overtone.echat.data.labels import Labels
 from overtone.echat.making.compose import Exchange, key_of, sex_of
+from overtone.echat.making.reply_speech import read_in
 from overtone.embedded.wordnet import wordnet
 from overtone.errors import MissingExtra
 
@@ -68,6 +70,17 @@ def chosen(examples: Sequence[str], seed: int, size: int) -> list[str]:
         else:
             others.append(text)
     return [*first, *others][:size]
+
+
+def to_read(seed: int, share: float) -> list[tuple[str, str]]:
+    """Return a share of all sentences, each with a random emotion to read it aloud in; none if WordNet is missing.
+
+    A voice that has read only Overtone's own texts knows few words and says the others wrong.
+    """
+    if not source():
+        return []
+    every = chosen(wordnet().examples(), seed, sys.maxsize)
+    return [(text, read_in(text)) for text in every[: round(min(share, 1.0) * len(every))]]
 
 
 def _plain(text: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Protocol
@@ -102,8 +102,11 @@ def records_of(
     return records
 
 
-def aloud(read: Sequence[Reply]) -> dict[str, list[Record]]:
-    """Return the records of the part `aloud`: text and speech tokens, without a query or reply."""
+def aloud(read: Sequence[Reply], more: Container[str] = ()) -> dict[str, list[Record]]:
+    """Return the records of the part `aloud`: text and speech tokens, without a query or reply.
+
+    Texts in `more` have a dataset of their own, so that a training recipe can weigh or leave them out.
+    """
     rows = [
         Record(
             f"{ALOUD}_{one.id}",
@@ -111,7 +114,7 @@ def aloud(read: Sequence[Reply]) -> dict[str, list[Record]]:
             reply_emotion=one.emotion,
             speech_token=one.tokens,
             a_wav_path=one.wav,
-            dataset=f"{DATASET}-{ALOUD}",
+            dataset=f"{DATASET}-{ALOUD}" + ("-more" if one.text in more else ""),
             task="<TEXT2TOKEN>",
             extra={"part": "train", "group": one.text, "kind": ALOUD, "speaker": ASSISTANT, "tokens_of": one.tokens_of},
         )

@@ -96,10 +96,11 @@ class LMConfig(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SpeechConfig(Struct, frozen=True, forbid_unknown_fields=True):
-    """The speech tokens: their source, and the number of codes."""
+    """The speech tokens: their source, the number of codes, and how many follow six text tokens in streaming."""
 
     codes: int
-    tokens: str = "units"
+    tokens: str = "units2"
+    block: int = 18  # as published for 25 tokens per second; longer tokens need fewer
 
 
 class ModelConfig(Struct, frozen=True, forbid_unknown_fields=True):

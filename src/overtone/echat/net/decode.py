@@ -165,7 +165,7 @@ class _Row:
             return
         self.codes.append(token - tok.vocab)
         self.block += 1
-        if how.streaming and not self.ended and self.block == layout.SPEECH_BLOCK:
+        if how.streaming and not self.ended and self.block == tok.speech_block:
             self.phase, self.block = "text", 0
         if len(self.codes) >= how.max_speech:
             self.cut, self.phase = "speech", "done"

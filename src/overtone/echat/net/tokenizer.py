@@ -29,6 +29,8 @@ class Tokenizer:
     `vocab` is the number of text ids. `codes` is the number of speech codes. Ids from `vocab` upwards are not text.
     """
 
+    speech_block = 18  # speech tokens per six text tokens in streaming
+
     def __init__(self, vocab: int, codes: int, im_start: int, im_end: int) -> None:
         self.vocab, self.codes = vocab, codes
         self.im_start, self.im_end = im_start, im_end
@@ -92,6 +94,12 @@ class Subwords(Tokenizer):
 
 def open_tokenizer(model: ModelConfig) -> Tokenizer:
     """Open the configured tokenizer. Raises UsageError."""
+    tok = _opened(model)
+    tok.speech_block = model.speech.block
+    return tok
+
+
+def _opened(model: ModelConfig) -> Tokenizer:
     lm, codes = model.lm, model.speech.codes
     name = lm.tokenizer or lm.source
     if name == "bytes":

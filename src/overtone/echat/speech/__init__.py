@@ -1,4 +1,4 @@
-"""Convert speech to tokens, 25 per second, and back: one interface for the embedded units and for CosyVoice's S3.
+"""Convert speech to tokens and back: one interface for the embedded units and for CosyVoice's S3.
 
 The language model writes tokens as it writes words. Decoding also gets the reply's emotion.
 """
@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from overtone.errors import AudioError, UsageError
 from overtone.spec import parse_spec
 
-__all__ = ["RATE", "SpeechTokens", "checked_sound", "checked_tokens", "open_tokens"]
+__all__ = ["RATES", "UNITS", "SpeechTokens", "checked_sound", "checked_tokens", "open_tokens"]
 
-RATE = 25.0  # tokens per second
+UNITS = "units2"  # the embedded units; the first ones, `units`, were 1,024 sounds of 40 ms
+RATES = {UNITS: 12.5, "s3": 25.0}  # tokens per second; a unit has its own length, so this is their ordinary rate
 _SHORTEST = 0.08  # seconds: two tokens
 
 
@@ -24,7 +25,7 @@ class SpeechTokens(Protocol):
 
     name: str
     codes: int  # tokens are 0 … codes - 1
-    rate: float  # tokens per second
+    rate: float  # tokens per second, of ordinary speech
     quiet: int | None  # the code of silence, which may repeat; None: unknown
 
     @property
@@ -38,13 +39,16 @@ class SpeechTokens(Protocol):
         """Encode mono audio at any sample rate. Raises AudioError if it cannot be encoded."""
 
     def decode(self, tokens: NDArray[np.int64], emotion: str = "neutral") -> tuple[NDArray[np.float32], int]:
-        """Decode to audio and its sample rate, 40 ms per token. Raises UsageError for invalid tokens or emotions."""
+        """Decode to audio and its sample rate. Raises UsageError for invalid tokens or emotions."""
+
+    def seconds(self, tokens: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the length of each token. Raises UsageError for invalid tokens."""
 
 
 def open_tokens(text: str) -> SpeechTokens:
-    """Open the speech tokens `units` (embedded) or `s3:FOLDER` (CosyVoice's; see `s3.py`). Raises UsageError."""
+    """Open the speech tokens `units2` (embedded) or `s3:FOLDER` (CosyVoice's; see `s3.py`). Raises UsageError."""
     spec = parse_spec(text)
-    if spec.kind == "units" and not spec.name and not spec.options:
+    if spec.kind == UNITS and not spec.name and not spec.options:
         from overtone.echat.speech.units import Units
 
         return Units()
@@ -52,12 +56,22 @@ def open_tokens(text: str) -> SpeechTokens:
         from overtone.echat.speech.s3 import open_s3
 
         return open_s3(spec)
-    raise UsageError(f"unknown speech tokens {text!r}; give 'units', or 's3:FOLDER' with CosyVoice's weights")
+    if spec.kind == "units":
+        raise UsageError(
+            f"the speech tokens 'units' of 40 ms are no longer part of Overtone, which now has {UNITS!r}: build the "
+            "set and train the checkpoint again, or use the version that made them"
+        )
+    raise UsageError(f"unknown speech tokens {text!r}; give {UNITS!r}, or 's3:FOLDER' with CosyVoice's weights")
+
+
+def tokens_per_second(text: str) -> float:
+    """Return the ordinary rate of tokens by their name in a configuration."""
+    return RATES.get(text.partition(":")[0], max(RATES.values()))
 
 
 def quiet_code(text: str) -> int | None:
     """Return the code that means silence, or None if finding it needs the tokenizer's weights."""
-    return open_tokens(text).quiet if text == "units" else None
+    return None if text.startswith("s3:") else open_tokens(text).quiet
 
 
 def checked_sound(samples: NDArray[np.float32], rate: int) -> NDArray[np.float32]:

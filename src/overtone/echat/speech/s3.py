@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from overtone import audio
 from overtone.echat.data import labels
-from overtone.echat.speech import RATE, checked_sound, checked_tokens
+from overtone.echat.speech import RATES, checked_sound, checked_tokens
 from overtone.errors import AudioError, DataError, UsageError
 from overtone.metrics._helper import Helper
 from overtone.spec import Spec, suggest
@@ -46,7 +46,7 @@ class S3:
 
     name = "s3"
     codes = CODES
-    rate = RATE
+    rate = RATES["s3"]
 
     quiet: int | None = None
 
@@ -78,6 +78,10 @@ class S3:
         sounds = [_bytes(audio.resample(samples, rate, to)) for to in (HEARD, SPOKEN)]
         answer = self._helper.call({"do": "decode", "tokens": wanted}, sounds)
         return np.frombuffer(answer["blobs"][0], np.float32), SPOKEN
+
+    def seconds(self, tokens: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the length of each token, which is the same for all."""
+        return np.full(len(checked_tokens(tokens, CODES)), 1 / self.rate)
 
     def close(self) -> None:
         """Stop the process."""

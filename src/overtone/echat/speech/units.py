@@ -1,18 +1,18 @@
-"""The embedded speech tokens: 1,024 units at 25 Hz, and the assistant's voice that speaks them, with NumPy and WORLD.
+"""The embedded speech tokens: a unit is one phoneme and its length, about twelve a second; with NumPy and WORLD.
 
-    audio → log-mel spectrogram (100 Hz) → encoder, stride 4 → nearest of 1,024 codes                        encode
-    codes → decoder → plain pitch, spectrum and noise (100 Hz) → the emotion's recipe → WORLD vocoder        decode
+    audio → log-mel spectrogram (100 Hz) → encoder → phonemes and their lengths → nearest code of each         encode
+    text → espeak-ng's phonemes and their lengths → the emotion's timing → nearest code of each                 read
+    codes → decoder → plain pitch, spectrum and noise (100 Hz) → the emotion's recipe → WORLD vocoder           decode
 
-A unit represents which sound is made and for how long; training made it independent of the emotion. Decoding applies
-the emotion's recipe, except for its timing, which is in the units. `scripts/train_units.py` trains the two networks,
-and `docs/explanation/speech-tokens.md` has measurements.
+Decoding applies the emotion's recipe, except for its timing, which is in the units. `scripts/train_units.py` trains the
+two networks, and `docs/explanation/speech-tokens.md` has measurements.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,17 +23,14 @@ from numpy.typing import NDArray
 from overtone import audio
 from overtone.build import delivery
 from overtone.build.recipes import Recipe, recipe_of
-from overtone.build.voices import REPLY_VOICE
-from overtone.build.voices.espeak import GAP, split_voice
 from overtone.echat.data import labels
-from overtone.echat.speech import RATE, checked_sound, checked_tokens
+from overtone.echat.speech import RATES, UNITS, checked_sound, checked_tokens, phoneme_times
 from overtone.embedded import require
-from overtone.embedded.espeak_voice import speak
 from overtone.errors import DataError, UsageError
 from overtone.spec import suggest
 
-VOICE = REPLY_VOICE  # the only voice that units are trained on
-PACE = 165  # words per minute
+FORMAT = 2  # of the weights; 1 was 1,024 units of 40 ms
+ALPHABET = ("phonemes", "code.phoneme", "code.frames")  # arrays of the weights that say what each code means
 WEIGHTS = Path(__file__).with_name("units.npz")
 
 # The encoder's input
@@ -42,11 +39,11 @@ HOP = 160  # 10 ms
 WINDOW = 512
 MELS = 40
 SILENT = -9 / 4  # minimum of a spectrogram
-STRIDE = 4  # frames of 10 ms per unit
 EDGE = 0.08  # seconds of silence kept before and after the words
 QUIET_DB = 45.0  # frames this far below the loudest are silence
 
 # The decoder's output per 10 ms
+FRAMES = 100  # per second, in units' lengths and in both networks
 BANDS = 64  # points of the spectrum, evenly spaced in mel
 FLOOR = 9.0  # frames this far below the loudest, in natural log of power, are silence
 NOISES = 3  # aperiodicity bands of WORLD at 24 kHz
@@ -54,69 +51,101 @@ OUT = BANDS + NOISES + 2  # plus voicing and pitch
 
 Floats = NDArray[np.float32]
 Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 class Units:
     """The embedded tokenizer and voice, from one file of weights."""
 
-    name = "units"
-    rate = RATE
+    name = UNITS
+    rate = RATES[UNITS]
 
     def __init__(self, weights: Path = WEIGHTS) -> None:
-        self._path = weights
         self._w = read_weights(weights)
-        self.codes = len(self._w["codes"])
-        self._half = 0.5 * np.square(self._w["codes"]).sum(1)  # the part of |x - c|² that does not depend on x
-        self.quiet: int | None = int(np.bincount(self.codes_of(np.full((100, MELS), SILENT, np.float32))).argmax())
+        self.phonemes = tuple(bytes(self._w["phonemes"].astype(np.uint8)).decode().split())
+        self._nearest = nearest_names(self.phonemes)
+        self.phoneme_of = self._w["code.phoneme"].astype(np.int64)  # of each code
+        self.frames_of = self._w["code.frames"].astype(np.int64)
+        self.codes = len(self.phoneme_of)
+        gaps = np.flatnonzero(self.phoneme_of == self._nearest(phoneme_times.PAUSE))
+        self.quiet: int | None = int(gaps[np.abs(self.frames_of[gaps] - FRAMES * phoneme_times.GAP_SECONDS).argmin()])
 
     @functools.cached_property
     def identity(self) -> str:
-        """The name and a hash of the weights."""
-        return f"units@{hashlib.sha256(self._path.read_bytes()).hexdigest()[:12]}"
+        """The name and a hash of the alphabet. Better networks for the same alphabet can decode the same tokens."""
+        alphabet = b"".join(self._w[name].tobytes() for name in ALPHABET)
+        return f"{UNITS}@{hashlib.sha256(alphabet).hexdigest()[:12]}"
 
-    def encode(self, samples: Floats, rate: int) -> NDArray[np.int64]:
+    def encode(self, samples: Floats, rate: int) -> Ints:
         """Encode mono audio, without silence at its ends. Raises AudioError."""
         x = audio.resample(checked_sound(samples, rate), rate, HEARD)
-        return self.codes_of(mel(trim_silence(x)))
+        return self.codes_of(*self.phonemes_in(mel(trim_silence(x))))
 
-    def codes_of(self, heard: Floats) -> NDArray[np.int64]:
-        """Return the codes of a log-mel spectrogram (frames, MELS)."""
-        z = encoder(self._w, heard)  # (frames / 4, width of a code)
-        return np.asarray((z @ self._w["codes"].T - self._half).argmax(1), np.int64)
+    def phonemes_in(self, heard: Floats) -> tuple[Ints, Ints]:
+        """Return the most likely phonemes in a log-mel spectrogram (frames, MELS), and their numbers of frames."""
+        path = most_likely(encoder(self._w, heard), self._w["next"])
+        starts = np.flatnonzero(np.r_[True, np.diff(path) != 0])
+        return path[starts], np.diff(np.r_[starts, len(path)])
 
-    def decode(self, tokens: NDArray[np.int64], emotion: str = "neutral") -> tuple[Floats, int]:
-        """Decode tokens in an emotion, 40 ms per token. Raises UsageError."""
+    def read(self, text: str, emotion: str = "neutral") -> Ints:
+        """Return the tokens of a text in the assistant's voice, without making a sound. Raises UsageError."""
+        speech = phoneme_times.spoken(text)
+        index, frames = phoneme_times.runs(
+            phoneme_times.delivered(speech, emotion_recipe(emotion), phoneme_times.outline(speech))
+        )
+        pause = self._nearest(phoneme_times.PAUSE)
+        found = np.array([pause if at < 0 else self._nearest(speech.names[at]) for at in index], np.int64)
+        first = np.r_[True, (found[1:] != pause) | (found[:-1] != pause)]  # an added pause is next to another
+        return self.codes_of(found[first], np.add.reduceat(frames, np.flatnonzero(first)))
+
+    def codes_of(self, phonemes: Ints, frames: Ints) -> Ints:
+        """Return the codes nearest to phonemes and their lengths. Sounds longer than any code become several codes."""
+        out: list[int] = []
+        for phoneme, length in zip(phonemes.tolist(), frames.tolist(), strict=True):
+            own = np.flatnonzero(self.phoneme_of == phoneme)
+            parts = max(1, round(length / int(self.frames_of[own].max())))
+            away = np.abs(np.log(self.frames_of[own] * parts / max(length, 1)))
+            out += [int(own[away.argmin()])] * parts
+        return np.array(out, np.int64)
+
+    def seconds(self, tokens: Ints) -> Array:
+        """Return the length of each token. Raises UsageError."""
+        return self.frames_of[checked_tokens(tokens, self.codes)] / FRAMES
+
+    def decode(self, tokens: Ints, emotion: str = "neutral") -> tuple[Floats, int]:
+        """Decode tokens in an emotion. Raises UsageError."""
         return self._sound(checked_tokens(tokens, self.codes), without_timing(emotion_recipe(emotion))), delivery.RATE
 
-    def _sound(self, tokens: NDArray[np.int64], recipe: Recipe) -> Floats:
-        """Return the audio of tokens, delivered by a recipe."""
-        rows = decoder(self._w, self._w["codes"][tokens])  # (frames, OUT)
-        voiced = to_voiced(rows * self._w["scale"] + self._w["mean"], float(self._w["pitch"]))
+    def rows(self, phonemes: Ints, frames: Ints) -> Array:
+        """Return the decoder's parameters of phonemes with these lengths: (frames, OUT)."""
+        out = decoder(self._w, phonemes, frames)
+        return np.asarray(out * self._w["scale"] + self._w["mean"], np.float64)
+
+    def speak_rows(self, rows: Array, recipe: Recipe) -> Floats:
+        """Return the audio of the decoder's parameters, delivered by a recipe, without silence around it."""
+        voiced = to_voiced(rows, float(self._w["pitch"]))
         sound = delivery.deliver(voiced, recipe, np.random.default_rng(0))
         edge = int(delivery.EDGE * delivery.RATE)  # remove the silence that deliver adds; units include their own
-        out = np.zeros(_samples(len(tokens)), np.float32)
-        kept = sound[edge : len(sound) - edge][: len(out)]
+        return np.asarray(np.clip(sound[edge : len(sound) - edge], -1, 1), np.float32)
+
+    def _sound(self, tokens: Ints, recipe: Recipe) -> Floats:
+        """Return the audio of tokens, delivered by a recipe."""
+        made = self.speak_rows(self.rows(self.phoneme_of[tokens], self.frames_of[tokens]), recipe)
+        out = np.zeros(round(float(self.seconds(tokens).sum()) * delivery.RATE), np.float32)
+        kept = made[: len(out)]
         out[: len(kept)] = kept
-        return np.clip(out, -1, 1)
-
-
-def _samples(tokens: int) -> int:
-    return round(tokens / RATE * delivery.RATE)
+        return out
 
 
 def say(text: str, emotion: str = "neutral") -> tuple[Floats, int]:
-    """Speak a reply in the assistant's voice, for encoding. The same words give the same samples."""
+    """Speak a reply in the assistant's voice. The same words give the same samples."""
     sound = delivery.deliver(plain_speech(text), emotion_recipe(emotion), np.random.default_rng(0))
     return np.clip(sound, -1, 1).astype(np.float32), delivery.RATE
 
 
 def plain_speech(text: str) -> delivery.Voiced:
     """Speak a text without an emotion, and return WORLD's analysis. Raises UsageError if there is nothing to say."""
-    voice, size, pitch = split_voice(VOICE)
-    samples, rate = speak(text, voice=voice, rate_wpm=round(PACE / size), pitch=pitch, gap=GAP)
-    if not samples.size:
-        raise UsageError(f"nothing to say in {text!r}")
-    return delivery.analyse(audio.resample(samples, round(rate * size), delivery.RATE).astype(np.float64))
+    return delivery.analyse(phoneme_times.spoken(text).samples)
 
 
 @functools.cache
@@ -134,15 +163,36 @@ def without_timing(recipe: Recipe) -> Recipe:
     return replace(recipe, rate=1.0, pauses=1.0, halts=0.0, drawl=0.0)
 
 
+def nearest_names(phonemes: Sequence[str]) -> Callable[[str], int]:
+    """Return a function that gives the number of a phoneme or, if it is not among these, of the most similar one."""
+    number = {name: at for at, name in enumerate(phonemes)}
+
+    @functools.cache
+    def nearest(name: str) -> int:
+        bare = name.lstrip("',")
+        short = bare.rstrip("@#:23L-")
+        similar = (name, bare, f"'{bare}", short, f"'{short}", bare[:1], phoneme_times.PAUSE)
+        return next(number[one] for one in similar if one in number)
+
+    return nearest
+
+
 def read_weights(path: Path) -> dict[str, Floats]:
     """Read every array of a file of weights as float32. Raises DataError."""
     try:
         with np.load(path) as held:
-            return {name: held[name].astype(np.float32) for name in held.files}
+            weights = {name: held[name].astype(np.float32) for name in held.files}
     except FileNotFoundError:
         raise DataError(f"{path} is missing; run 'python -m scripts.train_units'") from None
     except (OSError, ValueError) as error:
         raise DataError(f"{path} is not a valid file of unit weights: {error}") from None
+    found = int(weights.get("format", np.float32(1)))
+    if found != FORMAT:
+        raise DataError(
+            f"{path} has unit weights of format {found}, but this version reads format {FORMAT}; "
+            "run 'python -m scripts.train_units'"
+        )
+    return weights
 
 
 # ---- encoder input ---------------------------------------------------------------------------------------------------
@@ -264,20 +314,44 @@ Weights = Mapping[str, Floats]
 
 
 def encoder(w: Weights, x: Floats) -> Floats:
-    """Run the encoder: (frames, MELS) → (frames / 4, width of a code)."""
-    x = np.pad(x, ((0, -len(x) % STRIDE), (0, 0)), constant_values=float(x.min()))
+    """Run the encoder: (frames, MELS) → the log probability of each phoneme (frames, phonemes)."""
     x = _silu(_conv(w, "enc.ear", x))
-    x = _silu(_conv(w, "enc.two", x, stride=2))
-    x = _silu(_conv(w, "enc.four", x, stride=2))
-    x = _blocks(w, "enc.blocks", x)
-    return _normalised(_conv(w, "enc.out", x))
+    x = _conv(w, "enc.out", _normalised(_blocks(w, "enc.blocks", x)))
+    x = x - x.max(1, keepdims=True)
+    return np.asarray(x - np.log(np.exp(x).sum(1, keepdims=True)), np.float32)
 
 
-def decoder(w: Weights, x: Floats) -> Floats:
-    """Run the decoder: (units, width of a code) → (4 · units, OUT), scaled."""
-    x = _blocks(w, "dec.blocks", _conv(w, "dec.in", x))
-    x = _conv(w, "dec.up", x).reshape(STRIDE * len(x), -1)
+def most_likely(heard: Floats, following: Floats) -> Ints:
+    """Return the most likely phoneme of each frame (Viterbi), from the log probabilities of each phoneme per frame
+    (frames, phonemes) and of each phoneme after each other one or itself (phonemes, phonemes)."""
+    best, back = heard[0], np.zeros((len(heard), heard.shape[1]), np.int64)
+    for at in range(1, len(heard)):
+        through = best[:, None] + following
+        back[at] = through.argmax(0)
+        best = through[back[at], np.arange(len(best))] + heard[at]
+    path = np.zeros(len(heard), np.int64)
+    path[-1] = best.argmax()
+    for at in range(len(heard) - 1, 0, -1):
+        path[at - 1] = back[at, path[at]]
+    return path
+
+
+def decoder(w: Weights, phonemes: Ints, frames: Ints) -> Floats:
+    """Run the decoder: phonemes and their numbers of frames → (frames, OUT), scaled."""
+    length = np.log(frames / 8).astype(np.float32)[:, None]
+    x = w["dec.phoneme.weight"][phonemes] + length * w["dec.length.weight"].T
+    x = _conv(w, "dec.up", _blocks(w, "dec.blocks", x))
+    x = np.repeat(x, frames, axis=0) + progress(frames) @ w["dec.place.weight"].T
     return _conv(w, "dec.out", _blocks(w, "dec.fine", x))
+
+
+def progress(frames: Ints) -> Floats:
+    """Return where each frame is within its phoneme: near its beginning, near its end, and which part of it has passed,
+    (frames, 3)."""
+    after = np.concatenate([np.arange(n) for n in frames])
+    whole = np.repeat(frames, frames)
+    near = [np.exp(-after / 3), np.exp(-(whole - 1 - after) / 3), (after + 0.5) / whole]
+    return np.stack(near, 1).astype(np.float32)
 
 
 def _blocks(w: Weights, name: str, x: Floats) -> Floats:
@@ -291,17 +365,16 @@ def _blocks(w: Weights, name: str, x: Floats) -> Floats:
     return x
 
 
-def _conv(w: Weights, name: str, x: Floats, stride: int = 1, apart: int = 1) -> Floats:
-    """Apply a convolution with ceil(n / stride) output rows. Weights are (out, in, width), as in torch."""
+def _conv(w: Weights, name: str, x: Floats, apart: int = 1) -> Floats:
+    """Apply a convolution that keeps the number of rows. Weights are (out, in, width), as in torch; width is odd."""
     kernel = w[f"{name}.weight"]
-    out, _, width = kernel.shape
-    left = (width - stride) * apart // 2
-    padded = np.pad(x, ((left, (width - stride) * apart - left), (0, 0)))
-    rows = (len(x) + stride - 1) // stride
-    y = np.tile(w[f"{name}.bias"], (rows, 1))
+    width = kernel.shape[2]
+    edge = (width - 1) * apart // 2
+    padded = np.pad(x, ((edge, edge), (0, 0)))
+    y = np.tile(w[f"{name}.bias"], (len(x), 1))
     for k in range(width):
-        y += padded[k * apart : k * apart + stride * (rows - 1) + 1 : stride] @ kernel[:, :, k].T
-    return y.reshape(rows, out)
+        y += padded[k * apart : k * apart + len(x)] @ kernel[:, :, k].T
+    return y
 
 
 def _normalised(x: Floats) -> Floats:

@@ -26,7 +26,7 @@ from overtone.echat.net.device import cast_weights, choose_device
 from overtone.echat.net.half_decoder import HalfDecoder
 from overtone.echat.net.model import EChat
 from overtone.echat.net.tokenizer import Tokenizer, open_tokenizer
-from overtone.echat.speech import SpeechTokens, open_tokens
+from overtone.echat.speech import SpeechTokens, open_tokens, tokens_per_second
 from overtone.echat.talk.dialogue import SPEAK, Asked, read
 from overtone.echat.talk.reply_settings import ReplySettings, Trained, trained
 from overtone.echat.talk.streaming_speech import RATE as SPOKEN
@@ -148,7 +148,7 @@ class Answerer:
                 waiting.append(token)
                 if aloud is None and not one.how.streaming:
                     yield from reading.rest()
-                if len(waiting) == layout.SPEECH_BLOCK:
+                if len(waiting) == self.tok.speech_block:
                     aloud = aloud or StreamingSpeech(self.tokens, reading.emotion)
                     yield Piece(sound=aloud.more(waiting))
                     waiting.clear()
@@ -238,7 +238,7 @@ class Answerer:
             text=text,
             speech=self.settings.speech,
             max_text=asked.max_text or self.settings.max_text,
-            max_speech=self.settings.max_speech,
+            max_speech=self.settings.most_codes(self.tokens.rate),
             quiet=self.tokens.quiet,
             opening=tuple(self.tok.encode(OPENING[thinks])) if thinks else (),
         )
@@ -379,10 +379,11 @@ def _check_room(model: ModelConfig, settings: ReplySettings) -> None:
     tok = open_tokenizer(model)
     asked = layout.prompt(Record(key="request", txt="", wav="0"), "s2s", tok, think="label", streaming=True)
     size = len(asked.ids) + positions(model, round(model.encoder.longest * HEARD))
-    if size + settings.max_text + settings.max_speech > model.lm.context:
+    speech = settings.most_codes(tokens_per_second(model.speech.tokens))
+    if size + settings.max_text + speech > model.lm.context:
         raise UsageError(
             f"the model has {model.lm.context} positions, not enough for {settings.max_text} tokens of text and "
-            f"{settings.max_speech} of speech after a message of {size}; lower max_tokens or max_speech"
+            f"{speech} of speech after a message of {size}; lower max_tokens or max_speech"
         )
 
 

@@ -11,7 +11,6 @@ from msgspec import Struct
 from overtone.echat.learn.stages import plan, stages
 from overtone.echat.net.config import Config
 from overtone.echat.net.decode import GREEDY, SPEECH, Sampling
-from overtone.echat.speech import RATE as CODES_PER_SECOND
 
 
 class ReplySettings(Struct, frozen=True):
@@ -23,7 +22,12 @@ class ReplySettings(Struct, frozen=True):
     text: Sampling = GREEDY
     speech: Sampling = SPEECH
     max_text: int = 220
-    max_speech: int = 500  # codes: 20 s
+    max_speech: int = 0  # codes; 0: as many as `max_seconds` has
+    max_seconds: float = 20.0  # of speech
+
+    def most_codes(self, rate: float) -> int:
+        """Return the maximum number of codes, given the tokens' rate."""
+        return self.max_speech or max(1, round(self.max_seconds * rate))
 
 
 class Trained(Struct, frozen=True):
@@ -65,5 +69,5 @@ def reply_settings(options: Mapping[str, Any]) -> ReplySettings:
         text=text,
         speech=speech,
         max_text=int(options.get("max_tokens") or usual.max_text),
-        max_speech=round(float(seconds) * CODES_PER_SECOND) if seconds else usual.max_speech,
+        max_seconds=float(seconds) if seconds else usual.max_seconds,
     )

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from overtone.echat.speech import SpeechTokens
 
 RATE = 24_000  # sample rate of the output
-BEFORE = 30  # earlier codes that are decoded again with new ones: 1.2 seconds
-AHEAD = 4  # codes held back until more arrive
+BEFORE = 1.2  # seconds of earlier codes that are decoded again with new ones
+AHEAD = 0.16  # seconds of codes held back until more arrive
 FADE = 0.02  # seconds
 _SHIFT = 0.007  # seconds; longer than a pitch period
 _LOUD = 1e-3  # root mean square below which levels are not compared
@@ -40,21 +40,28 @@ class StreamingSpeech:
     def more(self, codes: Iterable[int]) -> Floats:
         """Add codes, and return the audio that is finished."""
         self.codes += codes
-        return self._give(len(self.codes) - AHEAD, last=False)
+        if not self.codes:
+            return self._give(0, last=False)
+        left = np.cumsum(self._seconds()[::-1])[::-1]  # from the beginning of each code to the end
+        return self._give(int((left > AHEAD + 1e-6).sum()), last=False)
 
     def rest(self) -> Floats:
         """Return the remaining audio."""
         return self._give(len(self.codes), last=True)
+
+    def _seconds(self) -> NDArray[np.float64]:
+        return self.tokens.seconds(np.array(self.codes, np.int64))
 
     def _give(self, until: int, *, last: bool) -> Floats:
         out = self._piece(until) if until > self._given else np.zeros(0, np.float32)
         return self._at_rate(out, last)
 
     def _piece(self, until: int) -> Floats:
-        first = max(0, self._given - BEFORE)
+        seconds = self._seconds()
+        first = int((np.cumsum(seconds[: self._given][::-1]) > BEFORE + 1e-6).sum())
         sound, self._rate = self.tokens.decode(np.array(self.codes[first:], np.int64), self.emotion)
-        per = self._rate / self.tokens.rate
-        at, size = round((self._given - first) * per), round(until * per) - round(self._given * per)
+        ends = np.round(np.r_[0, np.cumsum(seconds)] * self._rate).astype(int)  # the first sample of each code
+        at, size = int(ends[self._given] - ends[first]), int(ends[until] - ends[self._given])
         fade = round(FADE * self._rate)
         if self._given:
             self._gain = _gain(self._sent, sound[:at], self._gain)
@@ -65,7 +72,7 @@ class StreamingSpeech:
         slope = np.sin(np.linspace(0, np.pi / 2, n, dtype=np.float32)) ** 2
         out[:n] = self._next[:n] * (1 - slope) + out[:n] * slope
         self._next = sound[at + size : at + size + fade]
-        self._sent = np.concatenate([self._sent, out])[-round(BEFORE * per) :]
+        self._sent = np.concatenate([self._sent, out])[-round(BEFORE * self._rate) :]
         self._given = until
         return np.clip(out, -1, 1)
 
