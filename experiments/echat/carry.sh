@@ -18,9 +18,8 @@ set_=$1 out=$2 real=${3:-} corpora=${4:-} open=${5:-} python=${PYTHON:-python3} 
 box=${BOX:-} largest=${LARGEST:-${BOX:-50}}
 
 mkdir -p "$out"
-wheels=(msgspec soundfile cffi pycparser gguf rapidfuzz pyworld-prebuilt soxr jinja2 markupsafe rich markdown-it-py mdurl pygments
+wheels=(msgspec espeakng-loader==0.2.4 soundfile cffi pycparser gguf rapidfuzz pyworld-prebuilt soxr jinja2 markupsafe rich markdown-it-py mdurl pygments
     aiohttp aiohappyeyeballs aiosignal attrs frozenlist idna multidict propcache yarl)
-[ "${SPEAK:-}" != there ] || wheels+=(espeakng-loader==0.2.4)
 "$python" -m pip download --quiet --disable-pip-version-check --no-deps --only-binary :all: --python-version "$there" \
     --platform manylinux2014_x86_64 --platform manylinux_2_17_x86_64 --platform manylinux_2_28_x86_64 --dest "$out" "${wheels[@]}"
 if [ -n "${BASE:-}" ]; then

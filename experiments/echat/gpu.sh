@@ -6,12 +6,15 @@
 #   join      the files as they were before: wheels, weights, packs
 #   speak     begin to speak the set, and to pack people's recordings, in the background; `spoken` waits for it
 #   share     let processes compute on the GPU at the same time, where NVIDIA's MPS is there
+#   units     the networks of the speech units, from HOURS of speech and STEPS (scripts/train_units.py); the alphabet stays
 #   train     `mini`, for MINUTES at most
 #   ask       what it hears and answers, on every test
 #   release   the archive to give away
 #   weights   the weights in half precision, in pieces of 15 MB
 #   ablate    runs of the ablation, PARALLEL at once, begun while MINUTES are left
-#   voice     texts spoken, to be listened to (experiments/echat/voice_errors.py)
+#   voice     texts spoken, to be listened to (experiments/echat/voice_errors.py), and replies to every delivery of some queries,
+#             to be compared (experiments/echat/voice_follows.py)
+#   reading   text to speech alone, learnt from READING (all own replies: presets in READINGS), and texts spoken after each
 #   bench     first sound and real-time factor; nothing should run beside it
 #   hear      stage 1 in six folds of people (experiments/people/README.md)
 #   people    the preset `people`, for MINUTES at most, and then like `ask`
@@ -25,7 +28,7 @@
 # MODEL (mini, people-run, or weights: of ask, release, weights, voice, bench, draw, prefer and measure), PART (of what comes back),
 # FOLD (0 3: those of experiments.people.packs that are left out), SHORT (short), SCALE (1; of `hear` 0.5), FLAGS (more of `overtone train`), ASK (more of `overtone evaluate`),
 # SPEAK (flags of `overtone build echat`), SETTINGS (of `hear`, among which is chosen: all),
-# WEIGHTS (none: those of the preset).
+# WEIGHTS (none: those of the preset), READINGS (experiments/echat/reading), HOURS (3), JOBS (16), STEPS (8000).
 set -euo pipefail
 carried=${CARRIED:-carry} work=${WORK:-/tmp/overtone} python=${PYTHON:-python3}
 back=${OUT:-$work/back} minutes=${MINUTES:-8.5}
@@ -127,6 +130,12 @@ share() {
     fi
 }
 
+units() {
+    [ -e out/units/speech.npz ] ||
+        "$python" -m scripts.train_units speech --hours "${HOURS:-3}" --jobs "${JOBS:-16}"
+    "$python" -m scripts.train_units fit --steps "${STEPS:-8000}" --out "$back/units.npz" | tee "$back/units.log"
+}
+
 train() {
     local code=0
     overtone train echat --preset "${PRESET:-mini}" $(learnt) $(open_people) "${own[@]}" --out "$work/mini" --resume \
@@ -192,6 +201,18 @@ ablate() {
 
 voice() {
     "$python" -m experiments.echat.voice_errors ask "$work/$model" "$work/pack/seen" --out "$back/voice.jsonl" ${VOICE:-}
+    [ -e "$work/said/follows.jsonl.gz" ] ||
+        overtone evaluate echat "$work/$model" --data "$work/pack/seen" --modes label --spoken "${SPOKEN:-192}" --out "$work/said/follows.jsonl.gz"
+    cp "$work/said/follows.jsonl.gz" "$back"
+}
+
+reading() {
+    local one
+    for one in ${READING:-all own replies}; do
+        overtone train echat --preset "${READINGS:-experiments/echat/reading}/$one.toml" --stage 2a $(learnt) "${own[@]}" \
+            --out "$work/reading/$one" --resume --samples 0 --minutes "$minutes" ${FLAGS:-} 2>&1 | tee -a "$back/reading-$one.log"
+        "$python" -m experiments.echat.voice_errors ask "$work/reading/$one" "$work/pack/seen" --out "$back/reading-$one.jsonl" ${VOICE:-}
+    done
 }
 
 bench() {
@@ -271,7 +292,7 @@ merge() { # here, not there: what came back (FROM) becomes small files that are 
 [ $# -gt 0 ] || set -- help
 for verb in "$@"; do
     case $verb in
-        keep | join | speak | spoken | share | hear | train | ask | release | weights | ablate | voice | bench | people | draw | prefer | measure | merge) ;;
+        keep | join | speak | spoken | share | units | hear | train | ask | release | weights | ablate | voice | reading | bench | people | draw | prefer | measure | merge) ;;
         *) sed -n '2,/^set/p' "$0" | sed '$d; s/^# \{0,1\}//' >&2; exit 2 ;;
     esac
     say "$verb"

@@ -243,9 +243,10 @@ def _given(record: Record) -> list[think.Piece]:
 def _speak(
     machine: Machine, records: Sequence[Record], answers: list[Answers], wanted: Wanted, modes: Sequence[str]
 ) -> None:
-    """Ask for some replies in text and speech, after a thought if the model was trained to think."""
+    """Ask for some replies in text and speech, after a thought if the model was trained to think. All deliveries of a
+    query are answered, so that their voices can be compared."""
     at = [i for i, record in enumerate(records) if replies(record)]
-    at = sorted(at, key=lambda i: hashlib.sha256(records[i].key.encode()).digest())[: wanted.spoken]
+    at = sorted(at, key=lambda i: _drawn(records[i].group or records[i].key))[: wanted.spoken]
     thought: layout.Think = "label" if "label" in modes else "natural" if "natural" in modes else ""
     asked = [layout.prompt(records[i], "s2s", machine.tok, think=thought) for i in at]
     waves = [[open_audio(records[i], clip.wav) for clip in x.clips] for i, x in zip(at, asked, strict=True)]
@@ -264,6 +265,10 @@ def _speak(
             answers[i].spoken, answers[i].codes = decoded.text, decoded.codes
             if decoded.cut:
                 answers[i].cut.append("speech")
+
+
+def _drawn(name: str) -> bytes:
+    return hashlib.sha256(name.encode()).digest()
 
 
 def _clips(record: Record) -> list[ClipRef]:
