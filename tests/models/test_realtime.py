@@ -117,6 +117,15 @@ async def test_timings_are_the_delays_of_the_server(opened: Opened, server: Real
     assert 0.42 <= found.voice_to_voice - found.first_audio < 0.9
 
 
+@pytest.mark.parametrize("turn", ["manual", "vad"])
+async def test_the_voice_of_a_fast_clip_ends_when_it_is_sent(opened: Opened, server: RealtimeServer, turn: str) -> None:
+    server.voice = Voice(text_after=0.2, sound_after=0.4)
+    found = (await (await opened(f"&pace=fast&turn={turn}")).ask(request(clip(3.0, 0.3)))).timings
+    assert found is not None and found.voice_to_voice is not None and found.first_audio is not None
+    assert 0 <= found.voice_to_voice - found.first_audio < 1
+    assert found.done < 2  # no wait for a voice that is over
+
+
 @pytest.mark.parametrize("pace", ["realtime", "fast"])
 async def test_both_channels_are_recorded_on_one_clock(opened: Opened, server: RealtimeServer, pace: str) -> None:
     reply = await (await opened(f"&pace={pace}")).ask(request(clip(0.5, 0.2)))

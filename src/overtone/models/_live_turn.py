@@ -71,11 +71,12 @@ class LiveTurn:
             if self._paced:  # a microphone has a frame only when it is over
                 await _until(self._began + (start + len(frame)) / 2 / self._rate)
             await send(frame)
-            if not self._paced and self._voiced is not None and self.spoke_until is None:
-                if (start + len(frame)) / 2 / self._rate >= self._voiced:
-                    self.spoke_until = now()
-            elif self._voiced is not None:
+            if self._voiced is None or self.spoke_until is not None:
+                continue
+            if self._paced:
                 self.spoke_until = self._began + self._voiced
+            elif (start + len(frame)) / 2 / self._rate >= self._voiced:
+                self.spoke_until = now()
         self.sent_at = self._began + self.seconds if self._paced else now()
 
     async def stay_silent(self, send: Send) -> None:
