@@ -238,6 +238,21 @@ def test_a_label_that_training_does_not_know_is_left_out_and_told(tmp_path: Path
     assert not any(r.problems() for path in (tmp_path / "out").glob("*.list") for r in read(path))
 
 
+def test_recordings_that_teach_nothing_are_counted_and_a_set_of_them_alone_is_refused(tmp_path: Path) -> None:
+    folder, out = tmp_path / "mine", tmp_path / "out"
+    tone(folder / "1.wav")
+    tone(folder / "2.wav", 400)
+    (folder / "labels.csv").write_text("file,language,words\n1.wav,,\n2.wav,de,Es ist spät.\n", "utf-8")
+    says = "table: 2 of 2 recordings have neither English words nor a label that training knows"
+    with pytest.raises(UsageError, match=f"no usable recording in the corpora that you named; {says}"):
+        real_set.build(out, folder)
+    assert not out.exists()
+    (folder / "labels.csv").write_text("file,language,words\n1.wav,,It is late.\n2.wav,de,Es ist spät.\n", "utf-8")
+    made = real_set.build(out, folder)
+    assert made.corpora["table"][0] == 1
+    assert any("1 of 2 recordings have neither English words" in line for line in made.warnings)
+
+
 def test_sounds_that_are_named_by_their_kind_are_of_as_many_people_as_there_are_files(tmp_path: Path) -> None:
     for kind in ("coughing", "crying", "laughing"):
         for n in range(3):

@@ -82,7 +82,7 @@ def read(kind: str, folder: Path) -> Reading:
         if not fitting:
             raise UsageError(
                 f"{shown(str(folder))}: not the layout of a known corpus ({', '.join(kinds())}). For your own "
-                "recordings, write a labels.csv"
+                "recordings, write a labels.csv in UTF-8 with the column file"
             )
         kind = fitting[0]
     kind = registry.check_name("corpora", kind)

@@ -32,7 +32,7 @@ def read(data: Path | None, specs: Sequence[str]) -> tuple[list[Recording], list
         if not found:
             raise UsageError(
                 f"{shown(str(data))}: no known corpus ({', '.join(corpora.kinds())}; each in a separate folder). "
-                "For your own recordings, write a labels.csv"
+                "For your own recordings, write a labels.csv in UTF-8 with the column file"
             )
         named += found
     if not named:

@@ -76,14 +76,21 @@ def build(
     """Read every known corpus below `data` and those `named` `kind:DIR`. Write lists, audio, packs and a manifest, like
     `overtone build echat`.
 
-    Raises UsageError if no known corpus is found or `out` holds another set.
+    Raises UsageError if no known corpus is found, no recording becomes a record, or `out` holds another set.
     """
     recordings, warnings = real_recordings.read(data, named)
     wanted = [one for one in recordings if not open_only or corpora.is_open(one.licence)]
     readable, damaged = real_recordings.readable(wanted)
     warnings += damaged
     takes = [_take(one) for one in readable]
-    if not takes:
+    all_takes = Counter(take.corpus for take in takes)
+    unlabelled = Counter(take.corpus for take in takes if not _task(take))
+    warnings += [
+        f"{corpus}: {count} of {all_takes[corpus]} recordings have neither English words nor a label that training "
+        "knows, and become no record"
+        for corpus, count in sorted(unlabelled.items())
+    ]
+    if all_takes == unlabelled:
         why = "no usable recording" if wanted or not recordings else "no recording with an open licence"
         raise UsageError("; ".join([f"{why} in the corpora that you named", *warnings]))
     inputs: packs.Inputs = {"name": NAME, "seed": seed, "open_only": open_only, "recordings": _digest(takes)}
@@ -168,12 +175,16 @@ def _manifest(rows: Sequence[tuple[Record, Take]], written: Mapping[str, str], s
     }
 
 
+def _task(take: Take) -> str:
+    """Return the tags of what a recording teaches; "" without words and labels."""
+    tags = {"emotion": "<EMOTION>", "age": "<AGE>", "gender": "<GENDER>", "event": "<CAPTION>"}
+    return " ".join([*(["<TRANSCRIBE>"] if take.words else []), *(tags[name] for name in take.labels.known())])
+
+
 def _records(take: Take, every: dict[Labels, Delivery], seed: int) -> Iterator[Record]:
     """Yield a record that asks for words and labels. If the words have a label that a reply can respond to, also yield
     the recording as a query with a reply."""
-    known = take.labels.known()
-    tags = {"emotion": "<EMOTION>", "age": "<AGE>", "gender": "<GENDER>", "event": "<CAPTION>"}
-    task = " ".join([*(["<TRANSCRIBE>"] if take.words else []), *(tags[name] for name in known)])
+    task = _task(take)
     if not task:
         return
     digest = hashlib.sha256(f"{take.corpus}/{take.name}".encode()).hexdigest()[:10]
