@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from overtone.results.load import open_run
-from overtone.runs.cost_plan import make_plan
+from overtone.runs.cost_plan import Plan, make_plan
 from overtone.runs.export_rows import rows
 from overtone.runs.store import Store
 from overtone.scoring import score_run
+from overtone.spec import parse_spec
 from tests.benchmarks.built import write_built
 from tests.runs.helpers import run, settings
 from tests.servers import Asked, OpenAIServer
@@ -79,3 +81,20 @@ def test_a_plan_counts_both_turns_and_the_clip_that_is_sent_again(built: Path, t
     plan = make_plan(settings(built, "http://localhost:1", tmp_path / "run", **ONLY))
     assert (plan.items, plan.requests, plan.by_task) == (2, 4, {"converse": 4})
     assert plan.audio_seconds == pytest.approx(2 * (0.1 + 0.2), abs=1e-6), "clips of 0.1 s; the first goes out twice"
+
+
+@pytest.mark.parametrize("kind", ["realtime", "gemini-live"])
+def test_a_plan_for_a_realtime_model_contains_the_duration_of_paced_clips(
+    built: Path, tmp_path: Path, kind: str
+) -> None:
+    def plan(keys: str) -> Plan:
+        given = settings(built, "http://localhost:1", tmp_path / "run", **ONLY, max_connections=2)
+        return make_plan(replace(given, model=parse_spec(f"{kind}:x?base_url=ws://localhost:1/v1{keys}")))
+
+    paced, fast = plan(""), plan("&pace=fast")
+    played = 4 * 0.1 / 2  # four turns of 0.1 s, two at a time; the history is not spoken again
+    assert [mine - other for mine, other in zip(paced.seconds, fast.seconds, strict=True)] == pytest.approx(
+        [played] * 2
+    )
+    assert paced.clips == "resampled to the rate of the model's protocol"
+    assert plan("&audio_rate=16000").clips == "resampled to 16000 Hz (audio_rate of the model's SPEC)"

@@ -41,6 +41,7 @@ CHOICE_TOKENS = (6, 60)  # from a letter in the required format to a sentence of
 REPLY_TOKENS = (25, 120)
 REPLY_SECONDS = (5.0, 20.0)
 SECONDS_PER_REQUEST = (0.5, 6.0)
+LIVE = ("realtime", "gemini-live")  # kinds that hear a clip at its own pace, unless pace=fast
 
 
 class Plan(Struct):
@@ -73,6 +74,8 @@ def make_plan(settings: Settings) -> Plan:
     low = _Sums()
     high = _Sums()
     unreadable = 0
+    played = 0.0  # seconds of clips that are sent at their own pace
+    paced = settings.model.kind in LIVE and settings.model.options.get("pace") != "fast"
     languages = LanguageCheck()
     speech = wanted_speech(settings) != "no"
     groups = shard_groups(settings, benchmark)
@@ -98,6 +101,7 @@ def make_plan(settings: Settings) -> Plan:
                 plan.requests += len(asked)
                 tasks[item.task] += len(asked)
                 text = system_length + len(item.question) + sum(len(o.text) for o in item.options) + 40
+                played += sum(heard[turn] for turn in asked) if paced else 0.0
                 sums = list(itertools.accumulate(heard))
                 for so_far in (sums[turn] for turn in asked):  # a request includes the clips of all earlier turns
                     plan.audio_seconds += so_far
@@ -110,8 +114,8 @@ def make_plan(settings: Settings) -> Plan:
     plan.input_tokens = (low.text_in + low.audio_in, high.text_in + high.audio_in)
     plan.output_tokens = (low.text_out + low.audio_out, high.text_out + high.audio_out)
     plan.seconds = (
-        plan.requests * SECONDS_PER_REQUEST[0] / settings.max_connections,
-        plan.requests * SECONDS_PER_REQUEST[1] / settings.max_connections,
+        (played + plan.requests * SECONDS_PER_REQUEST[0]) / settings.max_connections,
+        (played + plan.requests * SECONDS_PER_REQUEST[1]) / settings.max_connections,
     )
     price = price_of(settings.model)
     if price is not None:
@@ -151,6 +155,8 @@ def _clips(settings: Settings, meta: dict[str, str]) -> str:
     """Describe how the clips would be sent, without starting the model."""
     if settings.model.kind in ("worker", "echat") and not meta:
         return "resampled to the rate that the worker declares"
+    if settings.model.kind in LIVE and not meta and settings.model.typed_audio_rate() is None:
+        return "resampled to the rate of the model's protocol"
     return meta.get("clips") or sent_how(settings.model, meta)
 
 
