@@ -174,6 +174,7 @@ def test_a_table_that_runs_have_nothing_for_says_what_to_run(
     run = str(maker.done())
     assert "run with --prompt enhance,oracle,oracle-false" in out(capsys, "upper", run, code=2)
     assert "no data for the table judged" in out(capsys, "judged", run, code=2)
+    assert "openai: with stream=yes" in out(capsys, "timings", run, code=2)
 
 
 def test_a_file_that_cannot_be_written_is_a_clear_error(

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from overtone.benchmarks import Selection
 from overtone.benchmarks.open import load
@@ -54,6 +55,7 @@ def test_the_headline_is_over_core_items_whose_cue_is_not_unvalidated(told: Told
     assert found.unvalidated["voice_accuracy"].value == 0 and found.unvalidated["reasoning_accuracy"].value == 0.5
     assert found.validated_cues == ("male", "happy", "sad") and found.unvalidated_cues == ("wind", "rain")
     assert "3 validated cues of 5 that were asked about" in found.basis
+    assert replace(found, validated_cues=("male",), unvalidated_cues=()).basis == "The cue is validated."
     assert found.voice is not None and found.voice.questions.asked == 2
     rain = next(row for row in found.cues if row.key == "rain")
     assert rain.measures["voice_accuracy"].value == 0, "the map of cues shows all of them"

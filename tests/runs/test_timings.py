@@ -122,7 +122,7 @@ def test_a_check_requires_a_percentile_of_a_timing(
     assert "first_audio_p50 is" in capsys.readouterr().out
     assert main([*command, "first_text_p95 <= 50ms"]) == 1  # the server waits for longer than that
     assert main([*command, "vad_wait_p95 <= 1s"]) != 0
-    assert "no reply of the run has this timing" in capsys.readouterr().out
+    assert "no reply of the run has this timing; realtime: models measure it with turn=vad" in capsys.readouterr().out
     assert main([*command, "first_sound_p95 <= 1s"]) == 2
     assert "no measure is called 'first_sound_p95'" in capsys.readouterr().err
 

@@ -1,4 +1,4 @@
-"""Serve a trained checkpoint as an OpenAI-compatible endpoint with audio input and output."""
+"""Serve a trained checkpoint as an OpenAI-compatible endpoint for speech: chat, realtime sessions, reading aloud."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from overtone.display import value_rows as grid
 from overtone.display.axes import Entry, Spot, close, legend, page
 from overtone.display.drawing import Drawing
 from overtone.findings.figure_source import FigureSource, NothingToDraw
-from overtone.results.timings import FACTOR, LABELS, SIGNATURE, WITHIN, TimingRow, timing_rows
+from overtone.results.timings import FACTOR, LABELS, NO_TIMINGS, SIGNATURE, WITHIN, TimingRow, timing_rows
 
 LOOKS = (("half of the replies within", "s0", "circle"), ("95 % within", "s1", "diamond"))
 Shown = Sequence[tuple[int, TimingRow]]  # position of the run, and its row
@@ -18,9 +18,7 @@ def draw(source: FigureSource, width: float) -> Drawing:
     """Draw the median and the 95th percentile of each timing of streamed replies."""
     shown = [(n, row) for n, run in enumerate(source.readings) for row in _of(source, n, timing_rows(run))]
     if not shown:
-        raise NothingToDraw(
-            "no reply of these runs streamed: run a realtime: model, or openai: with stream=yes, into a new --out"
-        )
+        raise NothingToDraw(NO_TIMINGS)
     drawing, y = page(
         width,
         "When replies came",
@@ -86,5 +84,5 @@ def _notes(shown: Shown) -> list[str]:
     conditions = ", ".join(dict.fromkeys(row.condition for _, row in shown))
     return [
         f"{text[:1].upper()}{text[1:]}.",
-        f"Lines are 95 % intervals of the percentile; n: replies that streamed, under {conditions}.",
+        f"Coloured lines are 95 % intervals of the percentile; n: replies that streamed, under {conditions}.",
     ]

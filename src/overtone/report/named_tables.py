@@ -12,6 +12,7 @@ from overtone.report.model_tables import model_tables
 from overtone.report.score_tables import RESULTS, result_tables
 from overtone.results.headline_condition import of_source
 from overtone.results.load import Reading
+from overtone.results.timings import NO_TIMINGS
 from overtone.spec import suggest
 
 
@@ -51,7 +52,8 @@ def named_tables(
         tables += model_tables(readings[:shown], settings)
     if tables:
         return tables
-    raise UsageError(f"these runs have no data for the table {name}; 'overtone score RUN' shows what they have")
+    advice = NO_TIMINGS if name == "timings" else "'overtone score RUN' shows what they have"
+    raise UsageError(f"these runs have no data for the table {name}; {advice}")
 
 
 def _of_finding(name: str, readings: list[Reading], by: str, settings: Settings, shown: int | None) -> list[PartTable]:

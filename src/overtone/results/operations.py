@@ -153,7 +153,9 @@ TOTALS = {
 def why_not(name: str, run: Reading) -> str:
     """Return the reason why the number `name` of TOTALS has no value in this run."""
     if TOTALS[name].note == TIMED:
-        return "no reply of the run has this timing; models that stream measure it, e.g. openai: with stream=yes"
+        streams = "models that stream measure it, e.g. openai: with stream=yes"
+        detects = "realtime: models measure it with turn=vad"
+        return f"no reply of the run has this timing; {detects if name.startswith('vad_wait') else streams}"
     if name != COST:
         return "the run has no reply"
     if run_price(run) is None:

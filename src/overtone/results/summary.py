@@ -142,9 +142,10 @@ class ConditionSummary(Struct, frozen=True):
         """A phrase that names the headline's cues; "" if the benchmark does not mark cues as validated."""
         sure, unsure = len(self.validated_cues), len(self.unvalidated_cues)
         if not unsure:
-            return f"All {sure} cues are validated." if sure else ""
+            return ("The cue is validated." if sure == 1 else f"All {sure} cues are validated.") if sure else ""
         if not sure:
-            return f"No headline: none of the {unsure} cues is validated. See “cues not validated”."
+            none = "the cue is not" if unsure == 1 else f"none of the {unsure} cues is"
+            return f"No headline: {none} validated. See “cues not validated”."
         asked = f"{sure + unsure}" if sure + unsure == len(CUES) else f"{sure + unsure} that were asked about"
         return f"Over the {sure} validated cues of {asked}. The others are under “cues not validated”."
 

@@ -34,6 +34,7 @@ LABELS = {  # the fields of Timings, in the order of tables
 }
 _OF_ONE_REPLY = ("first_text", "first_audio", "voice_to_voice")
 VOICE, WITHIN = "last voiced sample", "within the reply"
+NO_TIMINGS = "no reply of these runs streamed: run a realtime: model, or openai: with stream=yes, into a new --out"
 ORIGINS = {"request": "request sent", "turn": "end of the turn", "voice": VOICE}
 
 Timed = Sequence[tuple[int, Timings]]  # ask → the timings of one of its replies

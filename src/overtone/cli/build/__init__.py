@@ -30,7 +30,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         ("echat-eval", echat_eval, "queries with all their labels in one recording, for EChat-eval's questions"),
         ("dream", dream, "DREAM's dialogues spoken, one voice per speaker"),
         ("echat", echat, "spoken exchanges to train a model on"),
-        ("echat-real", echat_real, "the same records from corpora of recordings that you have"),
+        ("echat-real", echat_real, "training data from corpora of recordings that you have"),
         ("review", review, "sheets for reviewers of scripts, and a summary of the completed sheets"),
         ("FILE", scripts, "your own scripts, a .jsonl or .toml file"),
     ):
