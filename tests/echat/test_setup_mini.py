@@ -207,6 +207,7 @@ async def test_the_installed_model_answers_by_its_name(
     assert replies[0] == replies[1]
 
 
+@pytest.mark.full
 @pytest.mark.timeout(180)
 def test_the_installed_model_is_served_by_its_name(
     released: Path, place: Path, tmp_path: Path, environment: dict[str, str]

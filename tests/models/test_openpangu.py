@@ -82,13 +82,23 @@ def test_a_template_that_writes_the_begin_token_gets_no_second_one(
     ("damage", "says"),
     [
         (lambda f: (f / "model-00002-of-00002.safetensors").unlink(), "is missing; copy all shards"),
-        (lambda f: (f / "model-00001-of-00002.safetensors").write_bytes(b"no"), "cannot be read"),
-        (lambda f: (f / "tokenizer.model").write_bytes(b"no"), "tokenizer.model cannot be read"),
-        (lambda f: _edit(f, hidden_size=64), "config.json asks for"),
-        (lambda f: _edit(f, bias=False), "a weight that this network does not have"),
+        pytest.param(
+            lambda f: (f / "model-00001-of-00002.safetensors").write_bytes(b"no"),
+            "cannot be read",
+            marks=pytest.mark.full,
+        ),
+        pytest.param(
+            lambda f: (f / "tokenizer.model").write_bytes(b"no"),
+            "tokenizer.model cannot be read",
+            marks=pytest.mark.full,
+        ),
+        pytest.param(lambda f: _edit(f, hidden_size=64), "config.json asks for", marks=pytest.mark.full),
+        pytest.param(
+            lambda f: _edit(f, bias=False), "a weight that this network does not have", marks=pytest.mark.full
+        ),
         (lambda f: _edit(f, num_hidden_layers=4), "lacks the weight model.layers.3"),
-        (lambda f: _edit(f, model_type="qwen3"), "give it without 'openpangu:'"),
-        (lambda f: _edit(f, rope_theta=None), "has no rope_theta"),
+        pytest.param(lambda f: _edit(f, model_type="qwen3"), "give it without 'openpangu:'", marks=pytest.mark.full),
+        pytest.param(lambda f: _edit(f, rope_theta=None), "has no rope_theta", marks=pytest.mark.full),
     ],
 )
 def test_a_damaged_checkpoint_is_refused_with_the_reason(

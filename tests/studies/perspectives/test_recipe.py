@@ -220,6 +220,7 @@ def test_a_killed_run_resumes_to_the_same_weights(model, corpus, tmp_path, envir
     assert whole.keys() == cut.keys() and all(torch.equal(whole[name], cut[name]) for name in whole)
 
 
+@pytest.mark.full
 def test_two_processes_train_what_one_does(model, corpus, tmp_path, environment) -> None:
     more = ["--steps", "6", "--split", "document/1"]
     assert main(settings_of(corpus, model, tmp_path / "one", *more)) == 0

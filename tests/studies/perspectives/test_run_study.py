@@ -135,6 +135,7 @@ def test_time_that_is_up_ends_the_study_with_its_exit_code_and_the_folder_resume
     assert (out / "key.npz").is_file() and not list(out.glob("*.part"))
 
 
+@pytest.mark.full
 def test_two_processes_run_the_study_that_one_does(files: Path, tmp_path: Path, environment) -> None:
     more = ("--seeds", "1")
     assert main(words(files, tmp_path / "one", *more, study="few.toml")) == 0
