@@ -20,7 +20,7 @@ from tests.peers import peer
 from tests.realtime_servers import LiveServer, RealtimeServer, Voice
 from tests.servers import tone
 
-pytestmark = pytest.mark.peers
+pytestmark = [pytest.mark.peers, pytest.mark.full]
 # Every event must be of a type that the SDK knows, have all its fields, and no others.
 OPENAI = """
 import json, sys, typing
