@@ -27,7 +27,8 @@ def test_no_benchmark_declares_a_metric_under_a_standard_name() -> None:
         assert not own_metrics(benchmark).keys() & registry.builtins("metrics").keys()
 
 
-def test_a_protocol_takes_options_by_name_on_its_benchmark() -> None:
+def test_a_protocol_takes_options_by_name_on_its_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")  # the model is not here, and is not to be downloaded
     found = load_metrics(["uro?recogniser=openai/whisper-tiny"], "uro-bench")["uro"]
     assert found.recogniser.identity().startswith("whisper-tiny")  # type: ignore[attr-defined]
     with pytest.raises(UsageError, match="--metric uro: it scores replies to uro-bench only"):

@@ -201,6 +201,7 @@ def test_wrong_flags_are_refused_with_what_to_do(flags, message, model, corpus, 
     assert not (tmp_path / "out" / "model").exists()
 
 
+@pytest.mark.full
 def test_a_killed_run_resumes_to_the_same_weights(model, corpus, tmp_path, environment) -> None:
     more = ["--steps", "40", "--save-minutes", "0", "--log-every", "1"]
     assert main(settings_of(corpus, model, tmp_path / "whole", *more)) == 0

@@ -93,6 +93,7 @@ def test_a_study_runs_all_arms_and_outcomes_and_can_be_analysed(files: Path, tmp
     assert {path: path.stat().st_mtime_ns for path in out.glob("*.npz")} == written
 
 
+@pytest.mark.full
 def test_a_killed_study_resumes_without_repeating_a_job_and_ends_the_same(files: Path, tmp_path: Path, environment):
     more = ("--save-minutes", "0", "--seeds", "1")
     assert main(words(files, tmp_path / "whole", *more, study="few.toml")) == 0
