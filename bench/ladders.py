@@ -3,7 +3,7 @@
     python -m bench.ladders LIBRISPEECH_FOLDER [--nisqa nisqa.tar] [--nisqa-tts nisqa_tts.tar]
         [--utmos-source DIR --utmos-weights FILE] [--clips 12] [--write]
 
-The folder holds FLAC files with transcripts.tsv (LibriSpeech's test-other here: one clip per speaker). The same number
+The folder holds LibriSpeech's files (test-other here: one clip per speaker). The same number
 of clips is synthesised by the embedded voices. Each clip is scored as it is, with white noise 20 dB and 0 dB weaker, at
 other sample rates, at other levels, and with a second of near-silence at its end. `--write` puts the tables into
 docs/reference/metrics/ladders.md. `tests/metrics/test_ladders.py` asserts what the tables claim.
@@ -12,7 +12,6 @@ docs/reference/metrics/ladders.md. `tests/metrics/test_ladders.py` asserts what 
 from __future__ import annotations
 
 import argparse
-import csv
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from overtone import corpora
 from overtone.audio import decode, encode_wav, mix, read, resample
 from overtone.embedded import emotion, espeak_voice, recogniser
 from overtone.metrics import distillmos, dnsmos, nisqa, utmos
@@ -68,17 +68,12 @@ def synthetic(count: int) -> list[Clip]:
 
 
 def people(folder: Path, count: int) -> list[Clip]:
-    """Return one clip per speaker of a folder with transcripts.tsv."""
-    with (folder / "transcripts.tsv").open(encoding="utf-8", newline="") as file:
-        rows = {row["file"].split("-")[0]: row for row in csv.DictReader(file, delimiter="\t")}
-    chosen = [rows[speaker] for speaker in sorted(rows)][:count]
+    """Return one clip per speaker of LibriSpeech's files."""
+    by_speaker = {one.speaker: one for one in corpora.read("librispeech", folder).recordings}
+    chosen = [by_speaker[speaker] for speaker in sorted(by_speaker)][:count]
     if len(chosen) < count:
         raise SystemExit(f"{folder} has {len(chosen)} speakers; give --clips {len(chosen)} or fewer")
-    return [Clip(row["file"], levelled(_read(folder, row["file"])), row["text"]) for row in chosen]
-
-
-def _read(folder: Path, name: str) -> Sound:
-    return read(next(p for p in (folder / name, folder / f"{name}.flac") if p.is_file()))
+    return [Clip(one.name, levelled(read(one.path)), one.words) for one in chosen]
 
 
 def levelled(sound: Sound) -> Sound:
@@ -220,7 +215,7 @@ def tables(title: str, found: Table) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, help="FLAC files with transcripts.tsv")
+    parser.add_argument("folder", type=Path, help="LibriSpeech's files")
     for name in ("nisqa", "nisqa-tts", "utmos-source", "utmos-weights"):
         parser.add_argument(f"--{name}", default="", help="your copy of the weights or code (default: left out)")
     parser.add_argument("--clips", type=int, default=12, help="clips of each kind (default: 12)")

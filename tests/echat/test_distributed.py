@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -23,6 +21,7 @@ from overtone.echat.learn.stages import StageRun
 from overtone.echat.learn.training_loop import train
 from overtone.echat.learn.training_report import LOG, read_log
 from tests.conftest import REPOSITORY
+from tests.echat.processes import run_together
 from tests.echat.toys import STAGE, Numbers, Toy, make_pack
 
 STAGE_RUN = StageRun("1", msgspec.structs.replace(STAGE, targets=100), 8, 800)
@@ -66,18 +65,7 @@ def process(rank: int, size: int, port: int, folder: Path, die_at: int, resume: 
 
 
 def together(size: int, folder: Path, die_at: int = -1, resume: bool = False) -> list[int | None]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    context = multiprocessing.get_context("fork")
-    started = [context.Process(target=process, args=(rank, size, port, folder, die_at, resume)) for rank in range(size)]
-    for one in started:
-        one.start()
-    for one in started:
-        one.join(60)
-        if one.is_alive():
-            one.kill()
-    return [one.exitcode for one in started]
+    return run_together(process, size, folder, die_at, resume, seconds=60)
 
 
 def losses(folder: Path) -> list[float]:

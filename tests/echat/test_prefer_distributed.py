@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import shutil
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ from overtone.echat.learn.run_stages import Settings
 from overtone.echat.learn.training_report import LOG, MARGINS, Margin, read_log
 from overtone.echat.net import checkpoint
 from overtone.echat.net.config import PARTS, read
+from tests.echat.processes import run_together
 from tests.echat.test_prefer import PREFER, pair, write
 from tests.echat.test_run_stages import PRESET
 
@@ -51,18 +50,7 @@ def process(rank: int, size: int, port: int, home: Path, out: Path, given: dict[
 
 
 def together(size: int, home: Path, out: Path, **given: Any) -> list[int | None]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    context = multiprocessing.get_context("fork")
-    started = [context.Process(target=process, args=(rank, size, port, home, out, given)) for rank in range(size)]
-    for one in started:
-        one.start()
-    for one in started:
-        one.join(90)
-        if one.is_alive():
-            one.kill()
-    return [one.exitcode for one in started]
+    return run_together(process, size, home, out, given, seconds=90)
 
 
 def losses(out: Path) -> list[float]:

@@ -24,23 +24,23 @@ REFUSALS = {"SAFETY", "PROHIBITED_CONTENT", "BLOCKLIST", "SPII", "RECITATION"}
 PARAMETERS = {"temperature": "temperature", "top_p": "topP", "max_tokens": "maxOutputTokens", "seed": "seed"}
 
 
-class _Blob(Struct, rename="camel"):
+class Blob(Struct, rename="camel"):
     mime_type: str = ""
     data: str = ""
 
 
-class _Part(Struct, rename="camel"):
+class Part(Struct, rename="camel"):
     text: str | None = None
     thought: bool | None = None
-    inline_data: _Blob | None = None
+    inline_data: Blob | None = None
 
 
-class _Content(Struct):
-    parts: list[_Part] | None = None
+class Content(Struct):
+    parts: list[Part] | None = None
 
 
 class _Candidate(Struct, rename="camel"):
-    content: _Content | None = None
+    content: Content | None = None
     finish_reason: str | None = None
 
 
@@ -164,7 +164,7 @@ def _part(part: str | Sound) -> dict[str, Any]:
     return {"text": part}
 
 
-def _speech_of(parts: list[_Part]) -> bytes | None:
+def _speech_of(parts: list[Part]) -> bytes | None:
     blob = next((p.inline_data for p in parts if p.inline_data and p.inline_data.mime_type.startswith("audio/")), None)
     if blob is None:
         return None

@@ -17,7 +17,7 @@ from overtone.errors import ModelFailure
 from overtone.models._live_chat import LiveModel, LiveSession, Parts, pcm_of, rate_of
 from overtone.models._live_socket import LiveSocket, SocketEndpoint
 from overtone.models._live_turn import LiveTurn
-from overtone.models.gemini import PARAMETERS
+from overtone.models.gemini import PARAMETERS, Content, Part
 from overtone.models.http import endpoint_url, malformed
 from overtone.models.reply_clock import now
 from overtone.schema import Message, Reply, Sound, Usage
@@ -30,27 +30,12 @@ OUT_RATE = 24_000  # default for audio/pcm without a rate
 REFUSALS = re.compile("SAFETY|PROHIBITED|BLOCKLIST|SPII|RECITATION")
 
 
-class _Blob(Struct, rename="camel"):
-    mime_type: str = ""
-    data: str = ""
-
-
-class _Part(Struct, rename="camel"):
-    text: str | None = None
-    thought: bool | None = None
-    inline_data: _Blob | None = None
-
-
-class _Content(Struct):
-    parts: list[_Part] | None = None
-
-
 class _Transcription(Struct):
     text: str | None = None
 
 
 class _ServerContent(Struct, rename="camel"):
-    model_turn: _Content | None = None
+    model_turn: Content | None = None
     turn_complete: bool | None = None
     turn_complete_reason: str | None = None
     interrupted: bool | None = None
@@ -210,7 +195,7 @@ class _Session:
         turn.model = self._model.spec.name
         return turn.sent_at is not None or not turn.pcm
 
-    def _part(self, part: _Part, turn: LiveTurn) -> None:
+    def _part(self, part: Part, turn: LiveTurn) -> None:
         if part.inline_data is not None and part.inline_data.mime_type.startswith("audio/"):
             turn.noticed_reply()
             turn.sound(pcm_of(part.inline_data.data), rate_of(part.inline_data.mime_type, OUT_RATE))

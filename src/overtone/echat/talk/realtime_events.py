@@ -23,7 +23,7 @@ IN_RATES = (8_000, 16_000, 24_000, 48_000)
 
 
 class Refused(Exception):
-    """An error of the client's event. It is sent as an error event; the session goes on."""
+    """An error of the client's event. It is sent as an error event; the session continues."""
 
     def __init__(self, message: str, code: str = "invalid_value", param: str = "", kind: str = "") -> None:
         super().__init__(message)
